@@ -228,7 +228,7 @@ def show(program: str, points: Sequence[VerifiedPoint]) -> None:
             f" a request cost {format_ratio(one.cost)}"
         )
         for name, figure in one.figures.items():
-            series_us = (figure.original_us["value"], figure.clone_us["value"], figure.predicted_us.value)
+            series_us = (figure.original_us.value, figure.clone_us.value, figure.predicted_us.value)
             values = [us or 0.0 for us in series_us]
             sides = map(format_ratio, (figure.clone, figure.as_logged, figure.floor))
             print(f"  {name:>4}  {'  '.join(f'{value:7,.0f}' for value in values)}  {''.join(sides)}")

@@ -61,7 +61,7 @@ def steering_view(document: Mapping[str, Any]) -> View:
         for name, (low, high) in list(document["tornado"].items())[:5]
     ]
     blocks.append(Text(f"in {document['took_s']:.1f} s"))
-    return View("Steering", "", "", f"arrivals: {document['arrivals']['text']}", blocks)
+    return View("Steering", "", "", f"arrivals: {document['arrivals'].text}", blocks)
 
 
 def _levels(document: Mapping[str, Any]) -> Iterator[Block]:

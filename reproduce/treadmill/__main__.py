@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import hindmost
+from hindmost.core.store.measure import Measure
 
 STUDY = Path(__file__).parents[2] / "examples/attribution/memcached.toml"
 UTILISATION = {"low": 0.1, "high": 0.8}
@@ -25,14 +26,15 @@ def find_capacity(target: str) -> float:
     return float(statistics.median(run["achieved_per_s"] for run in result.runs))
 
 
-def outstanding_at(document: Mapping[str, Any], share: float) -> int:
+def outstanding_at(document: Measure, share: float) -> int:
     """Return how many requests are outstanding at this share of the arrivals."""
-    total, found = 0.0, document["outstanding"]
-    for count, part in sorted(zip(found["values"], found["share"], strict=True)):
+    total, found = 0.0, document.outstanding
+    assert found is not None
+    for count, part in sorted(zip(found.values, found.share, strict=True)):
         total += part
         if total >= share:
-            return int(count)
-    return int(max(found["values"]))
+            return count
+    return max(found.values)
 
 
 def figure_1(target: str) -> None:
@@ -60,8 +62,8 @@ def figures_5_and_6(target: str) -> None:
     capacity = find_capacity(target)
     for name, share in UTILISATION.items():
         options = {"rate": share * capacity, "verify_wire": True, "runs": "5", "duration": "5s"}
-        found = measure(target, f"figure-5-{name}", **options).document["capture"]["service"]
-        gaps = {label: gap["value"] for label, gap in found["gap_us"].items()}
+        found = measure(target, f"figure-5-{name}", **options).document.capture.service
+        gaps = {label: gap.value for label, gap in found.gap_us.items()}
         print(f"Figures 5 and 6, {name} load: service latency minus capture, µs: {gaps}")
 
 

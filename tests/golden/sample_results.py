@@ -5,6 +5,10 @@ import random
 import statistics
 from typing import Any
 
+import msgspec
+
+from hindmost.core.store.measure import Measure
+
 LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 T95 = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 20: 2.09, 30: 2.05}
 GRID = [0.0] + [round(1 - 10 ** (-k / 30), 7) for k in range(1, 121)]
@@ -610,6 +614,11 @@ def with_steal() -> dict[str, Any]:
         {"level": "inconclusive", "text": both, "hint": quieter, "codes": ["steal-time", "late-sends"]},
     ]
     return out
+
+
+def typed(document: dict[str, Any]) -> Measure:
+    """Return a sample, which may be changed, as its type."""
+    return msgspec.convert(document, Measure)
 
 
 SAMPLES = {

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from pages import Page
 from rows import each_row
-from sample_attributions import small, typed
-from sample_results import FINDINGS, SAMPLES
+from sample_attributions import small
+from sample_attributions import typed as attribution
+from sample_results import FINDINGS, SAMPLES, typed
 
 from hindmost import MeasurePlan, __version__
 from hindmost.cli import progress
@@ -60,17 +61,20 @@ def render_progress_log(monkeypatch: pytest.MonkeyPatch) -> str:
 def render_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     """Yield the blocks of the terminal's golden file."""
     for name in ("valid", "stolen", "slipping", "censored"):
-        yield f"measure, {name}", render_terminal(SAMPLES[name](), width=100, color=False)
+        yield f"measure, {name}", render_terminal(typed(SAMPLES[name]()), width=100, color=False)
     yield (
         "measure, verbose",
-        render_terminal(SAMPLES["captured"](), width=100, color=False, verbose=True),
+        render_terminal(typed(SAMPLES["captured"]()), width=100, color=False, verbose=True),
     )
-    yield "measure, 60 columns", render_terminal(SAMPLES["valid"](), width=60, color=False)
-    yield "measure, in colour", render_terminal(SAMPLES["slipping"](), width=100, color=True)
+    yield "measure, 60 columns", render_terminal(typed(SAMPLES["valid"]()), width=60, color=False)
+    yield "measure, in colour", render_terminal(typed(SAMPLES["slipping"]()), width=100, color=True)
     yield "measure, progress", render_progress_log(monkeypatch)
     doctor = Doctor(schema="hindmost.doctor/2", facts={}, noise=None, findings=FINDINGS)
     yield "doctor", terminal.render_terminal(doctor_view(doctor), width=80, color=False)
-    yield "attribute", terminal.render_terminal(view_attribution(typed(small())), width=100, color=False)
+    yield (
+        "attribute",
+        terminal.render_terminal(view_attribution(attribution(small())), width=100, color=False),
+    )
     found = diagnosis.view(read_diagnosis(DATA / "diagnosis_two.json"))
     yield "diagnose", terminal.render_terminal(found, width=100, color=False)
 
@@ -81,16 +85,16 @@ def test_the_terminal_matches_the_golden_file(monkeypatch):
 
 
 def test_the_texts_of_the_page_match_the_golden_file():
-    html = re.sub(r"<svg.*?</svg>", "", render_page(SAMPLES["single"]()), flags=re.DOTALL)
+    html = re.sub(r"<svg.*?</svg>", "", render_page(typed(SAMPLES["single"]())), flags=re.DOTALL)
     texts = (" ".join(text.split()) for text in Page(html).text)
     text = "".join(f"{text}\n" for text in texts if text)
     check("page.txt", text.replace(f"Hindmost {__version__}", "Hindmost VERSION"))
 
 
 def test_markdown_matches_the_golden_file():
-    check("markdown.md", render_markdown(view(SAMPLES["slipping"]())))
+    check("markdown.md", render_markdown(view(typed(SAMPLES["slipping"]()))))
 
 
 @each_row("name", SAMPLES)
 def test_a_result_fits_one_screen(name):
-    assert render_terminal(SAMPLES[name](), width=100, color=False).count("\n") <= 20
+    assert render_terminal(typed(SAMPLES[name]()), width=100, color=False).count("\n") <= 20

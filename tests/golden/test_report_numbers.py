@@ -6,6 +6,7 @@ import pytest
 from rows import each_row
 
 from hindmost.commands.measure.view.wording import span
+from hindmost.core.store.measure import Curve, Series
 from hindmost.present import numbers
 from hindmost.present.curves import grid, on_grid, thin_series
 from hindmost.present.svg import linear_ticks, log_domain, log_ticks, tail
@@ -98,28 +99,28 @@ def test_every_nine_takes_the_same_width():
 
 
 def test_resampling_on_its_own_grid_keeps_a_curve():
-    curve = {"q": [0.0, 0.5, 0.9, 0.99], "us": [10.0, 20.0, 40.0, None]}
-    assert on_grid(curve, curve["q"]) == [10.0, 20.0, 40.0, None]
+    curve = Curve(q=[0.0, 0.5, 0.9, 0.99], us=[10.0, 20.0, 40.0, None])
+    assert on_grid(curve, curve.q) == [10.0, 20.0, 40.0, None]
     between = on_grid(curve, [0.7])[0]
     assert between is not None
     assert 20 < between < 40
-    assert grid(curve["q"], 100) == curve["q"]
+    assert grid(curve.q, 100) == curve.q
 
 
 def test_thinning_keeps_the_worst_window():
     p99 = [float(i % 7) for i in range(1000)]
     p99[617] = 500.0
-    series = {
-        "run": 1,
-        "t_s": [i / 10 for i in range(1000)],
-        "rate": [1.0] * 1000,
-        "p50_us": [1.0] * 1000,
-        "p99_us": p99,
-        "measure_from_s": 2.0,
-    }
+    series = Series(
+        run=1,
+        t_s=[i / 10 for i in range(1000)],
+        rate=[1.0] * 1000,
+        p50_us=[1.0] * 1000,
+        p99_us=p99,
+        measure_from_s=2.0,
+    )
     out = thin_series(series)
-    assert len(out["t_s"]) == 200
-    assert max(out["p99_us"]) == 500.0
+    assert len(out.t_s) == 200
+    assert max(out.p99_us) == 500.0
 
 
 @each_row(

@@ -12,7 +12,7 @@ from sample_searches import make_search, make_step
 
 from hindmost.commands.measure.search.document import Search
 from hindmost.commands.measure.search.view import view
-from hindmost.core.store.measure import Estimates
+from hindmost.core.store.measure import Estimate, Estimates
 from hindmost.present import numbers
 from hindmost.present.markdown import render_markdown
 from hindmost.present.page import render_page
@@ -21,7 +21,7 @@ from hindmost.present.terminal import render_terminal
 
 def estimate(us: float | None) -> dict[str, Any]:
     ends = {"low": None if us is None else 0.9 * us, "high": None if us is None else 1.1 * us}
-    return {"value": us, **ends, "runs": 5, "censored_runs": 0, "verdict": "valid"}
+    return Estimate(value=us, **ends, runs=5, censored_runs=0, verdict="valid")
 
 
 SEARCH = make_search(

@@ -116,8 +116,8 @@ def test_a_quota_is_shown_on_a_replica_even_if_the_policy_forbids_all_changes(ho
     text, page = render_terminal(view(document)), render_page(view(document))
     assert name in text
     assert name in page
-    assert document.not_tried_notes[name]["code"] == "policy-forbids"
-    assert document.replica.removal_note["code"] == "not-removed-on-host"
+    assert document.not_tried_notes[name].code == "policy-forbids"
+    assert document.replica.removal_note.code == "not-removed-on-host"
 
 
 @needs_cgroup

@@ -91,7 +91,7 @@ def test_over_tls_exchanges_are_traced_and_requests_are_refused_with_a_hint(tmp_
         document = trace_requests(tmp_path, port, "exchange", 40)
         assert document.all.requests == document.counts["seen"] == 40
         assert document.matched == 1
-        assert "undivided-requests" in [note["code"] for note in document.notes]
+        assert "undivided-requests" in [note.code for note in document.notes]
         with raises(Inconclusive, "no-traced-requests") as error:
             trace_requests(tmp_path, port, "http", 5)
     assert (error.value.fields["seen"], error.value.fields["protocol"]) == (0, "http")
@@ -135,7 +135,7 @@ def test_a_forking_server_is_traced_and_ended_processes_count_in_its_cpu_time():
     assert document.counts["done"] == 400
     # Without ended processes this would be the parent's time, which only accepts.
     assert document.service.mean_us >= 450, document.service
-    assert "ended-threads" in [note["code"] for note in document.notes], document.notes
+    assert "ended-threads" in [note.code for note in document.notes], document.notes
     readers = {thread.thread for thread in document.who.threads}
     assert len(readers) >= 4, "one process per connection"
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from run_records import run_document
+
+from tests.golden.sample_results import counts, one_run, valid
 
 NAMES = ("p50", "p99")
 PLAN = {
@@ -26,12 +29,24 @@ PLAN = {
 FACTS = {"hostname": "one", "cpu_model": "a processor", "cpus_online": 2, "kernel": "6.1"}
 
 
+NOTHING = {
+    "unsettled": [],
+    "interference_share": None,
+    "counted_share": None,
+    "interruptions": 0,
+    "seen_us": None,
+    "sources": [],
+    "refused": None,
+}
+"""Isolated latency without its figures."""
+
+
 def runs_of(seed: int, factor: float = 1.0, runs: int = 10, scatter: float = 0.01) -> dict[str, list[float]]:
     """Figures of runs with a relative standard deviation of `scatter`."""
-    random = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     medians = {"p50": 100.0, "p99": 400.0}
     return {
-        name: [float(us) for us in factor * median * np.exp(random.normal(0.0, scatter, runs))]
+        name: [float(us) for us in factor * median * np.exp(rng.normal(0.0, scatter, runs))]
         for name, median in medians.items()
     }
 
@@ -52,14 +67,18 @@ def write_study(
     count = len(next(iter(values.values())))
     runs = [
         {
-            "run": number,
+            **one_run(random.Random(1), number, 1, 0.3, 5_000.0),
             "started": started,
             "excluded": "stolen" if number in excluded else None,
             "latency_us": {name: column[number - 1] for name, column in values.items()},
-            "counts": {"scheduled": 1_000, "completed": 1_000 - timeouts, "timeouts": timeouts, "unsent": 0},
+            "counts": counts(1_000, timeouts=timeouts) | {"misses": 0},
             "isolated": None
             if isolated is None
-            else {"isolated_us": {name: {"value": column[number - 1]} for name, column in isolated.items()}},
+            else {
+                **NOTHING,
+                "spells": 0,
+                "isolated_us": {name: _value(column[number - 1]) for name, column in isolated.items()},
+            },
         }
         for number in range(1, count + 1)
     ]
@@ -76,22 +95,25 @@ def write_study(
         "host": {"facts": {**FACTS, **(facts or {})}, "findings": []},
     }
     document = {
-        "schema": "hindmost.measure/2",
-        "version": "0.1.0",
+        **valid(1, 1),
         "created": started,
-        "verdict": "valid",
         "headline": "",
-        "reasons": [],
         "study": folder.name,
         "target": {"name": "memcached", "protocol": "memcached", "address": "127.0.0.1:1", "managed": True},
         "latency_us": {name: _estimate(column) for name, column in values.items()},
         "isolated": None
         if isolated is None
-        else {"latency_us": {name: _estimate(c) for name, c in isolated.items()}},
-        "saturation": None,
+        else {
+            **NOTHING,
+            "latency_us": {name: _estimate(c) for name, c in isolated.items()},
+            "verdict": "valid",
+            "runs": count,
+            "of": count,
+        },
         "distributions": {"latency": {"q": [0.0, 0.5, 0.99], "us": [80.0, *_values(values)]}},
         "runs": runs,
     }
+    del document["over_runs"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "result.json").write_text(json.dumps({**document, **result}))
     return folder
@@ -99,6 +121,10 @@ def write_study(
 
 def _values(values: Mapping[str, Sequence[float | None]]) -> list[float | None]:
     return [_estimate(values[name])["value"] for name in NAMES]
+
+
+def _value(us: float) -> dict[str, float | None]:
+    return {"value": us, "low": None, "high": None}
 
 
 def _estimate(column: Sequence[float | None]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
+from partial_documents import partial
 
 from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.parameters import apply_changes
@@ -16,6 +18,7 @@ from hindmost.commands.compare.clone import costs as control
 from hindmost.commands.compare.clone.costs import COST, cost_ratios, slowdown
 from hindmost.commands.compare.clone.log_costs import cost_at
 from hindmost.core.store.manifest import LoggedCost
+from hindmost.core.store.measure import Run
 from hindmost.stats import equivalence
 
 PAIRS = 6
@@ -51,10 +54,11 @@ def logged_cost(beside_us, service_us=CLONE.mean_busy_us):
 
 def record(factor):
     """The part of a run's record that gives the cost of its requests."""
-    return {
-        "server_cpu_share": (CLONE.mean_busy_us * factor + OUTSIDE_US) / 1e3,
-        "throughput": {"achieved": 1e3},
-    }
+    return partial(
+        Run,
+        server_cpu_share=(CLONE.mean_busy_us * factor + OUTSIDE_US) / 1e3,
+        throughput={"achieved": 1e3},
+    )
 
 
 # Of this many 90 % intervals, fewer than `least` contain the truth with a probability of at most 0.1 %. The quick form
@@ -117,7 +121,7 @@ def test_a_law_of_another_shape_stays_different():
 def test_a_pair_with_an_unknown_cost_or_one_above_the_clones_capacity_is_excluded():
     rate = 0.6 / CLONE.mean_busy_us * 1e6
     logged = logged_cost({rate: 0.0})
-    fine, unknown, heavy = record(1.0), {"server_cpu_share": None}, record(3.0)
+    fine, unknown, heavy = record(1.0), structs.replace(record(1.0), server_cpu_share=None), record(3.0)
     costs = {
         "original": {1: fine, 2: unknown, 3: heavy},
         "again": {1: fine, 2: fine, 3: fine},

@@ -61,7 +61,7 @@ def made_study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Diary]:
         study = Study.create(folder, {"plan": plan.model_dump(mode="json"), "host": HOST})
         with study.lock():
             Procedure(study, plan, parse_target(plan.target), diary).run()
-        if all(run["latency_us"]["p50"] is not None for run in open_study(folder).document["runs"]):
+        if all(run.latency_us["p50"] is not None for run in open_study(folder).document.runs):
             break
     return folder, diary
 

@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+from partial_documents import partial
 from run_records import run_record
 
 from hindmost import Histogram, MeasurePlan
 from hindmost.core.run.figures import ClientFigures, RunFigures
 from hindmost.core.run.verdict import Evidence, Reason, judge
+from hindmost.core.store.measure import Arrivals
+from hindmost.core.store.types import Counts, Target
 from hindmost.stats import Decision, Ownership
 
 LABELS = ("p50", "p95", "p99", "p99.9")
@@ -24,14 +27,16 @@ def histogram(count: int = 400_000) -> Histogram:
     return histogram_
 
 
-def arrivals(distance: float | None = 0.05, dispersion: float = 1.0, error: float = 0.01) -> dict[str, Any]:
-    return {
-        "distance": distance,
-        "low": distance,
-        "high": distance,
-        "dispersion": {"1ms": dispersion, "10ms": 1.0},
-        "dispersion_error": {"1ms": error, "10ms": error},
-    }
+def arrivals(distance: float | None = 0.05, dispersion: float = 1.0, error: float = 0.01) -> Arrivals:
+    return Arrivals(
+        gaps=400_000,
+        distance=distance,
+        low=distance,
+        high=distance,
+        anderson_darling=None,
+        dispersion={"1ms": dispersion, "10ms": 1.0},
+        dispersion_error={"1ms": error, "10ms": error},
+    )
 
 
 def sockets(**changes: Any) -> dict[str, Any]:
@@ -86,7 +91,7 @@ def client(
     *,
     busy: float = 0.3,
     samples: int = 400_000,
-    arrivals: dict[str, Any] | None = None,
+    arrivals: Arrivals | None = None,
     **result: Any,
 ) -> ClientFigures:
     document = {
@@ -129,7 +134,7 @@ def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: An
         values={"latency": values, "service": service, "send_delay": send_delay},
         kind_values={},
         within=dict.fromkeys(values),
-        counts=counts,
+        counts=Counts(**counts),
         kind_counts={},
         clients=clients,
         latency=histogram(),
@@ -154,7 +159,8 @@ def evidence(*, plan: dict[str, Any] | None = None, **given: Any) -> Evidence:
         "findings": [],
         "again": "hindmost measure --resume STUDY",
     }
-    return Evidence(**(parts | given))
+    parts |= given
+    return Evidence(**parts | {"target": partial(Target, **parts["target"])})
 
 
 def reasons(**given: Any) -> dict[str, Reason]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from evidence import LABELS, ten
+from msgspec import structs
 
 from hindmost.commands.measure.answer import _estimates
 from hindmost.commands.measure.isolated import decides, describe_run, describe_valid, over_runs
@@ -16,6 +17,7 @@ from hindmost.commands.measure.text import format_figure
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.isolated import Refusal, RunIsolated
 from hindmost.core.run.verdict import Reason
+from hindmost.core.store.measure import IsolatedRefusal
 from hindmost.stats import Onsets
 
 STEAL = Reason("steal-time", "inconclusive", "")
@@ -55,32 +57,32 @@ def test_without_interruptions_isolated_latency_is_latency_to_the_bit_with_its_v
         )
     found = over_runs(runs, [STEAL], ESTIMATES, PLAN)
     assert found is not None
-    assert found["latency_us"] == ESTIMATES([run.values["latency"] for run in runs], [STEAL])
-    assert (found["verdict"], found["interruptions"], found["interference_share"]) == ("inconclusive", 0, 0.0)
+    assert found.latency_us == ESTIMATES([run.values["latency"] for run in runs], [STEAL])
+    assert (found.verdict, found.interruptions, found.interference_share) == ("inconclusive", 0, 0.0)
 
 
 def test_steal_time_does_not_invalidate_isolated_latency_but_other_reasons_do():
     runs = ten(isolated=make_isolated)
     found = over_runs(runs, [STEAL], ESTIMATES, PLAN)
     assert found is not None
-    assert found["verdict"] == "valid"
-    assert (found["latency_us"]["p99"]["value"], found["latency_us"]["p99"]["verdict"]) == (40.0, "valid")
+    assert found.verdict == "valid"
+    assert (found.latency_us["p99"].value, found.latency_us["p99"].verdict) == (40.0, "valid")
     late = over_runs(ten(isolated=lambda: make_isolated(late=("p99",))), [LATE], ESTIMATES, PLAN)
     assert late is not None
-    assert late["latency_us"]["p99"]["verdict"] == "invalid"
-    assert late["latency_us"]["p50"]["verdict"] == "valid"
+    assert late.latency_us["p99"].verdict == "invalid"
+    assert late.latency_us["p50"].verdict == "valid"
     with_errors = over_runs(runs, [STEAL, ERRORS], ESTIMATES, PLAN)
     assert with_errors is not None
-    assert with_errors["verdict"] == "invalid"
+    assert with_errors.verdict == "invalid"
 
 
 def test_refused_runs_are_counted_and_the_others_are_used():
     isolated = iter([REFUSED] * 3 + [make_isolated(unsettled=("p99",)) for _ in range(7)])
     found = over_runs(ten(isolated=lambda: next(isolated)), [], ESTIMATES, PLAN)
     assert found is not None
-    assert found["refused"] is None
-    assert (found["runs"], found["of"], found["latency_us"]["p99"]["runs"]) == (7, 10, 7)
-    assert (found["interruptions"], found["unsettled"], found["seen_us"]) == (140, ["p99"], 1_100.0)
+    assert found.refused is None
+    assert (found.runs, found.of, found.latency_us["p99"].runs) == (7, 10, 7)
+    assert (found.interruptions, found.unsettled, found.seen_us) == (140, ["p99"], 1_100.0)
 
 
 @pytest.mark.parametrize(("lacking", "runs"), [(0, 10), (1, 9), (2, None)])
@@ -90,11 +92,11 @@ def test_a_percentile_that_runs_lack_is_missing_and_never_infinite(lacking, runs
     isolated = iter([make_isolated(values=without_p99)] * lacking + [make_isolated(values=all_values)] * 10)
     found = over_runs(ten(isolated=lambda: next(isolated)), [], ESTIMATES, PLAN)
     assert found is not None
-    assert found["latency_us"]["p50"]["runs"] == 10
-    p99 = found["latency_us"].get("p99")
-    assert (None if p99 is None else p99["runs"]) == runs
+    assert found.latency_us["p50"].runs == 10
+    p99 = found.latency_us.get("p99")
+    assert (None if p99 is None else p99.runs) == runs
     if p99 is not None:
-        assert (p99["value"], p99["censored_runs"]) == (40.0, 0)
+        assert (p99.value, p99.censored_runs) == (40.0, 0)
 
 
 @pytest.mark.parametrize(("unsettled_runs", "unsettled"), [(1, []), (2, ["p99"])])
@@ -106,8 +108,8 @@ def test_two_unsettled_runs_of_ten_are_reported_and_one_is_not(unsettled_runs, u
     runs = ten(isolated=lambda: next(isolated))
     found = over_runs(runs, [], ESTIMATES, PLAN)
     assert found is not None
-    assert found["unsettled"] == unsettled
-    assert found["refused"] is None
+    assert found.unsettled == unsettled
+    assert found.refused is None
     assert ("p99 " in describe_valid(found, MeasurePlan(target="memcached"))) == (not unsettled)
 
 
@@ -118,11 +120,11 @@ def test_an_isolated_figure_without_an_interval_is_left_out():
     assert "p50 40 µs [" in describe_valid(found, plan)
     assert "p99.9" in describe_valid(found, plan)
     for name in LABELS[1:]:
-        found["latency_us"][name] |= {"low": None, "high": None}
+        found.latency_us[name] = structs.replace(found.latency_us[name], low=None, high=None)
     assert describe_valid(found, plan).startswith("p50 40 µs [40 µs, 40 µs], ")
     assert "p99" not in describe_valid(found, plan)
-    assert "nan" not in format_figure("p99", found["latency_us"]["p99"])
-    endless = found["latency_us"]["p99"] | {"low": 30.0, "high": math.inf}
+    assert "nan" not in format_figure("p99", found.latency_us["p99"])
+    endless = structs.replace(found.latency_us["p99"], low=30.0, high=math.inf)
     assert format_figure("p99", endless).startswith("p99 40 µs [30 µs, ")
 
 
@@ -131,27 +133,24 @@ def test_a_noisy_host_does_not_affect_isolated_figures_but_a_host_setting_does()
     for code, verdict in (("noisy-host", "valid"), ("host-setting", "inconclusive")):
         found = over_runs(runs, [replace(STEAL, code=code)], ESTIMATES, PLAN)
         assert found is not None
-        assert found["verdict"] == verdict
+        assert found.verdict == verdict
 
 
 def test_refused_runs_and_dependent_interruptions_give_no_figures():
     none = over_runs(ten(isolated=lambda: REFUSED), [], ESTIMATES, PLAN)
     assert none is not None
-    assert not none["latency_us"]
-    assert none["verdict"] == "inconclusive"
-    assert none["refused"] == {
-        "code": "no-sentinel",
-        "text": "no thread watched",
-        "need": "root",
-        "values": {"cpu": 0},
-    }
+    assert not none.latency_us
+    assert none.verdict == "inconclusive"
+    assert none.refused == IsolatedRefusal(
+        code="no-sentinel", text="no thread watched", need="root", values={"cpu": 0}
+    )
     dependent = make_isolated()
     dependent.onsets[0].busy[:, 0] += 0.5
     follows = over_runs(ten(isolated=lambda: dependent), [], ESTIMATES, PLAN)
     assert follows is not None
-    assert follows["refused"] is not None
-    assert follows["refused"]["code"] == "dependent-interruptions"
-    assert not follows["latency_us"]
+    assert follows.refused is not None
+    assert follows.refused.code == "dependent-interruptions"
+    assert not follows.latency_us
 
 
 @pytest.mark.parametrize(

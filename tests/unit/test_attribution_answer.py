@@ -138,7 +138,7 @@ def test_an_unmeasured_percentile_cannot_be_optimised(tmp_path):
 def test_an_effect_that_changes_its_sign_is_a_reversal(tmp_path):
     (reversal,) = list(answer_p99(plan_of(tmp_path), runs_of(product_truth)).reversals)
     assert (reversal.factor, reversal.level, reversal.by) == ("b", "spin", "a")
-    assert reversal.effects_us[0]["value"] < 0.0 < reversal.effects_us[1]["value"]
+    assert reversal.effects_us[0].value < 0.0 < reversal.effects_us[1].value
 
 
 def test_the_best_cell_comes_first_and_indistinguishable_cells_are_tied(tmp_path):
@@ -169,9 +169,9 @@ def test_cells_without_a_figure_give_one_reason_per_load():
         for b, failure in failures.items()
     ]
     (reason,) = cells_without_figures("high", cells)
-    assert reason["code"] == "failed-cell"
+    assert reason.code == "failed-cell"
     first = {"load": "high", "levels": {"a": "1", "b": "y"}, "why": "not-started"}
-    assert reason["values"] == first | {"failed": 3, "cells": 4}
+    assert reason.values == first | {"failed": 3, "cells": 4}
 
 
 def test_many_distorted_runs_give_a_reason():
@@ -180,7 +180,7 @@ def test_many_distorted_runs_give_a_reason():
     )
     assert cells_without_figures("low", [few]) == []
     (reason,) = cells_without_figures("low", [many])
-    assert (reason["code"], reason["values"]) == (
+    assert (reason.code, reason.values) == (
         "distorted-runs",
         {"load": "low", "distorted": 3, "runs": 11},
     )
@@ -354,11 +354,11 @@ def test_factors_with_too_few_runs_are_undecided(tmp_path):
     runs = runs_of(lambda cell: 200.0 * (3.0 if cell[0] else 1.0), scatter=0.01)
     few = {cell: CellRuns(cell, cell_runs.runs[: 1 if cell[0] else 10]) for cell, cell_runs in runs.items()}
     texts = texts_of(plan, answer_p99(plan, few))
-    (reason,) = [reason for reason in texts.reasons if reason["code"] == "undecided-factors"]
-    assert (texts.verdict, reason["values"]["more_runs"]) == ("open", None)
+    (reason,) = [reason for reason in texts.reasons if reason.code == "undecided-factors"]
+    assert (texts.verdict, reason.values["more_runs"]) == ("open", None)
     lost_terms = {term[0] for term in model.fit_model(plan, few, "p99").fit.lost if len(term) == 1}
     assert lost_terms
-    assert lost_terms <= set(reason["values"]["factors"])
+    assert lost_terms <= set(reason.values["factors"])
 
 
 def test_a_study_continues_while_cells_have_too_few_runs(tmp_path, monkeypatch):
@@ -381,11 +381,11 @@ def test_undecided_factors_give_a_reason_with_the_missing_runs(tmp_path):
     texts = texts_of(plan, quantile)
     assert (texts.verdict, len(texts.summary)) == ("open", 3)
     assert (texts.headline, texts.summary[1]) == (texts.summary[0], "none")
-    (reason,) = [reason for reason in texts.reasons if reason["code"] == "undecided-factors"]
+    (reason,) = [reason for reason in texts.reasons if reason.code == "undecided-factors"]
     undecided = {
         effect.factors[0]: effect.more_runs
         for effect in quantile.average
         if effect.verdict == "undecided" and len(effect.factors) == 1
     }
-    assert reason["values"]["factors"] == list(undecided)
-    assert reason["values"]["more_runs"] == max(runs for runs in undecided.values() if runs)
+    assert reason.values["factors"] == list(undecided)
+    assert reason.values["more_runs"] == max(runs for runs in undecided.values() if runs)

@@ -106,7 +106,7 @@ def test_fewer_than_six_pairs_decide_nothing(plan, tmp_path):
     (low,), (high,) = confirm(plan, tmp_path, {"low": by_side(BEFORE[:5], less[:5])})
     assert (low.outcome, low.least_pairs) == ("undecided", 6)
     assert low.ratio["p99"].low is None
-    assert (high.load, high.why["code"]) == ("high", "no-fresh-runs")
+    assert (high.load, high.why.code) == ("high", "no-fresh-runs")
 
 
 def test_a_load_with_only_excluded_or_infinite_pairs_has_no_confirmation(plan, tmp_path):
@@ -114,7 +114,7 @@ def test_a_load_with_only_excluded_or_infinite_pairs_has_no_confirmation(plan, t
     fresh = {"low": by_side(BEFORE, []), "high": by_side(BEFORE, late)}
     confirmed, notes = confirm(plan, tmp_path, fresh)
     assert confirmed == []
-    assert [(note.load, note.why["code"]) for note in notes] == [
+    assert [(note.load, note.why.code) for note in notes] == [
         ("low", "no-clean-pair"),
         ("high", "infinitely-late"),
     ]

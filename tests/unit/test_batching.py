@@ -4,6 +4,7 @@ import re
 
 from evidence import client, run
 from messages import raises
+from partial_documents import partial
 from rows import each_row
 
 from hindmost._engine import Histogram
@@ -12,6 +13,8 @@ from hindmost.core.plan import MeasurePlan
 from hindmost.core.plan.batching import parse_batching
 from hindmost.core.run.batches import batches
 from hindmost.core.run.request import MeasureRequest
+from hindmost.core.store.measure import Measure
+from hindmost.core.store.measure.batches import PerWrite, Sizes
 from hindmost.errors import UsageError
 
 
@@ -64,16 +67,14 @@ def test_requests_by_write_and_by_segment_add_up_over_clients():
         MeasurePlan(target="x", batching=1e-3),
         histogram(of1=5, of3=15),
     )
-    assert (summary["requested"], summary["writes"], summary["requests_per_segment"]) == (1e-3, 20, 4.0)
-    assert summary["requests_per_write"] == {"mean": 2.5, "p50": 3.0, "p99": 3.0, "most": 3}
-    assert summary["sizes"] == {"requests": [1, 3], "share": [0.25, 1.0]}
+    assert (summary.requested, summary.writes, summary.requests_per_segment) == (1e-3, 20, 4.0)
+    assert summary.requests_per_write == PerWrite(mean=2.5, p50=3.0, p99=3.0, most=3)
+    assert summary.sizes == Sizes(requests=[1, 3], share=[0.25, 1.0])
     without_segments = run(1, clients=[client(0, threads=[{"sockets": {}}])])
     assert batches([without_segments], MeasurePlan(target="x"), Histogram()) is None, (
         "earlier builds kept none"
     )
-    assert (
-        batches([without_segments], MeasurePlan(target="x"), histogram(of1=5))["requests_per_segment"] is None
-    )
+    assert batches([without_segments], MeasurePlan(target="x"), histogram(of1=5)).requests_per_segment is None
 
 
 @each_row(
@@ -90,10 +91,10 @@ def test_batches_are_shown_if_batching_was_requested(request, segments, values):
     summary = batches(
         [run_with_segments(segments=segments)], MeasurePlan(target="x", batching=request), writes
     )
-    shown = wording.batches({"batches": summary})
+    shown = wording.batches(partial(Measure, batches=summary))
     assert re.findall(r"nagle|1000us|\d\.\d\d", shown) == values
     assert bool(shown) == bool(values)
-    assert wording.batches({}) == "", "documents of earlier builds have no batches"
+    assert wording.batches(partial(Measure)) == "", "documents of earlier builds have no batches"
 
 
 def test_the_engine_gets_the_number_of_requests_in_flight():

@@ -19,7 +19,7 @@ from hindmost.commands.compare.view.batching import view
 from hindmost.commands.compare.view.batching_charts import best_by_rate, improvement, variability
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study
-from hindmost.core.store.estimates import to_document
+from hindmost.core.store.estimates import UNKNOWN, to_document
 from hindmost.core.study.kind import carry_out
 from hindmost.core.study.talk import Silent
 from hindmost.errors import UsageError
@@ -163,5 +163,5 @@ def test_least_pairs_is_the_least_number_that_can_decide():
 
 def test_a_run_without_replies_does_not_change_the_summary_of_the_others():
     summary = summarise_known([0.5, math.nan], "median")
-    assert summary["value"] == 0.5
-    assert summarise_known([math.nan], "median") == {"value": None, "low": None, "high": None}
+    assert summary.value == 0.5
+    assert summarise_known([math.nan], "median") == UNKNOWN

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from evidence import client, evidence, reasons, run, ten
+from msgspec import structs
 from rows import each_row
 
 from hindmost.core.run.capacity import replies_per_s, saturation
@@ -84,8 +86,8 @@ def test_an_unmet_rate_names_its_bottleneck(clients, server, by, values):
 
 def test_late_replies_count_as_answered():
     runs = short_runs(client_answering(5_000.0))
-    for short_run in runs:
-        short_run.counts.update(completed=100, timeouts=99_900, unsent=0)
+    counts = structs.replace(runs[0].counts, completed=100, timeouts=99_900, unsent=0)
+    runs = [replace(one, counts=counts) for one in runs]
     assert saturation_of(runs).answered.value == pytest.approx(5_000.0)
 
 

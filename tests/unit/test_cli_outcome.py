@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree as Xml
 
+import msgspec
 import pytest
 
 from hindmost import Study
 from hindmost.cli import main
+from hindmost.core.store.measure import Measure
+from hindmost.core.store.reading import revive
 from hindmost.core.study import kind as kinds
 
 HELD, CROSSED = "mean<1h", "p50>1h"
@@ -147,8 +150,9 @@ def test_texts_of_a_server_are_escaped_in_markdown_and_xml(noisy, capsys):
     document = json.loads(out)
     evil = "<b>|*x*\x00\x1b[31m\uffff]]>\u202e & `"
     document["target"]["name"] = document["headline"] = document["limits"][0]["text"] = evil
-    Xml.fromstring(render_junit(document))
-    lines = render_markdown(view(document)).splitlines()
+    measured = msgspec.convert(revive(document), Measure)
+    Xml.fromstring(render_junit(measured.limits, measured.target, measured.created, 1.0))
+    lines = render_markdown(view(measured)).splitlines()
     assert not any("<b>" in line and "\\<b\\>" not in line for line in lines)
     row = next(line for line in lines if line.startswith("- ✓ held: "))
     assert "\\<b\\>\\|\\*x\\*" in row

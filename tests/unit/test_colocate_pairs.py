@@ -169,10 +169,10 @@ def test_unmeasured_pairs_are_decided_by_a_model_or_by_the_bound():
         assert (result.answer, result.by) == (answer, "model")
     strict = decide(quiet, loud, within=0.3, load=0.2, pairs=pairs, violations=0.001)
     assert strict.by == "bound"
-    assert strict.notes[-1]["code"] == "high-violation-rate"
-    assert strict.notes[-1]["values"]["least"] == strict.least_rate > 0.001
+    assert strict.notes[-1].code == "high-violation-rate"
+    assert strict.notes[-1].values["least"] == strict.least_rate > 0.001
     few = decide(quiet, loud, within=0.3, load=0.2, pairs=measure_pairs(5), violations=0.3)
-    assert (few.notes[-1]["code"], few.notes[-1]["values"]["have"]) == ("few-programs", 5)
+    assert (few.notes[-1].code, few.notes[-1].values["have"]) == ("few-programs", 5)
     on_another_cpu = replace(quiet, processor=OTHER_PROCESSOR)
     with raises(UsageError, "other-processor", value=PROCESSOR.name, need=OTHER_PROCESSOR.name):
         decide(on_another_cpu, on_another_cpu, within=0.3, load=0.2, pairs=pairs)

@@ -77,7 +77,7 @@ def test_losses_to_several_resources_add_up():
     assert result.worst == pytest.approx(0.45)
     little = decide(*ten(interval(0.04, 0.03, 0.045), share(0.05, 0.01)), within=0.1, load=0.5)
     assert (little.answer, little.expected) == ("yes", pytest.approx(0.02))
-    assert [note["code"] for note in little.notes] == ["no-server-latency"]
+    assert [note.code for note in little.notes] == ["no-server-latency"]
 
 
 def test_a_server_whose_percentiles_grow_is_bounded_by_them_and_not_by_its_rate():
@@ -93,7 +93,7 @@ def test_a_server_whose_percentiles_grow_is_bounded_by_them_and_not_by_its_rate(
     result = decide(*ten(no_growth, share(0.3), Growth(p50=no_growth, p99=no_growth)), within=0.1, load=0.5)
     assert (result.answer, result.notes) == ("yes", [])
     lost = decide(*ten(no_growth, share(0.3), Growth(p50=no_growth, p99=None)), within=0.1, load=0.5)
-    assert (lost.answer, lost.notes[0]["code"]) == ("unknown", "missing-axes")
+    assert (lost.answer, lost.notes[0].code) == ("unknown", "missing-axes")
 
 
 def test_growth_at_the_profiled_load_is_converted_to_the_requested_load():
@@ -113,7 +113,7 @@ def test_an_imprecise_profile_is_ranked_last():
     noisy = replace(ten(share(0.1), share(0.0))[0], name="noisy", noise=1.76)
     first, *others = rank_jobs(kv, [wide, noisy, precise], within=0.1, load=0.5).jobs
     assert (first.job, first.answer, first.expected) == ("precise", "unknown", pytest.approx(0.5))
-    assert {job.notes[0]["code"] for job in others} == {"noisy-profile"}
+    assert {job.notes[0].code for job in others} == {"noisy-profile"}
     assert [job.expected for job in others] == [None, None]
 
 
@@ -132,13 +132,13 @@ def test_profiles_of_different_cpus_are_refused_and_other_placements_are_undecid
         judge_pair(taking, SERVER, within=0.1, load=0.5)
     far = card("zstd", {"l3": 0.0, "dram": 0.0}, {"l3": 0.0, "dram": 0.0}, placement="far")
     result = judge_pair(far, SERVER, within=0.1, load=0.5)
-    assert (result.answer, [note["code"] for note in result.notes]) == ("unknown", ["different-placements"])
+    assert (result.answer, [note.code for note in result.notes]) == ("unknown", ["different-placements"])
 
 
 def test_axes_that_a_profile_lacks_leave_the_answer_open():
     result = judge_pair(card("zstd", {"l3": 0.0}, {"l3": 0.0}), SERVER, within=0.1, load=0.5)
     assert result.answer == "unknown"
-    assert [(note["code"], note["values"]["axes"]) for note in result.notes] == [("missing-axes", ["dram"])]
+    assert [(note.code, note.values["axes"]) for note in result.notes] == [("missing-axes", ["dram"])]
 
 
 def test_a_file_that_is_not_a_profile_is_refused(tmp_path: Path, capsys):
@@ -170,7 +170,7 @@ def test_a_profile_of_version_0_1_is_read(tmp_path: Path):
         text = text.replace(new, old)
     path.write_text(text)
     found = load_card(path)
-    assert [note["text"] for note in found.notes] == ["a sentence"]
+    assert [note.text for note in found.notes] == ["a sentence"]
     assert replace(found, notes=[]) == card("kv", axes=axes, loaded=under_load(0.5))
     assert not found.rows
 
@@ -218,7 +218,7 @@ def test_rate_and_placement_come_from_windows_without_a_move():
     assert result.rate_per_s == 100.0
     assert result.spread == 0.0
     assert result.placement == "near"
-    assert [note["code"] for note in result.notes] == ["children-not-counted"]
+    assert [note.code for note in result.notes] == ["children-not-counted"]
     with raises(Inconclusive, "few-windows", have=0, windows=5):
         profiles._card([[moved]] * 5, ["l3"], ["kv"], None, METHOD, [], "print")
 

@@ -42,7 +42,7 @@ def test_losses_to_several_jobs_on_a_server_add_up(monkeypatch):
     monkeypatch.setitem(CARDS, "memory-2", replace(CARDS["memory"], name="memory-2"))
     jobs = advise_jobs("memory", "memory-2", "quiet").jobs
     assert [job.place for job in jobs] == ["beside", "supervised", "beside"]
-    assert [note["code"] for note in jobs[1].notes][-1] == "sum-of-jobs"
+    assert [note.code for note in jobs[1].notes][-1] == "sum-of-jobs"
 
 
 @each_row(("load", "own"), [(0.05, [0]), (0.26, [0, 1]), (0.75, [0, 1, 2])])

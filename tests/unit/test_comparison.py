@@ -45,7 +45,7 @@ def test_a_known_ratio_is_found(pair, factor, verdict, word):
         assert contrast.ratio.low < factor < contrast.ratio.high
         assert contrast.ratio.within_low >= contrast.ratio.low
     p99 = comparison.against[0].latency["p99"].difference_us
-    assert p99["low"] < 400.0 * (factor - 1.0) < p99["high"]
+    assert p99.low < 400.0 * (factor - 1.0) < p99.high
 
 
 def test_few_runs_decide_nothing_and_say_how_many_more(tmp_path):
@@ -89,7 +89,7 @@ def test_an_arm_with_infinite_runs_is_infinitely_slower(tmp_path):
     encode(comparison)
     unanswered = compare([tmp_path / "b", write_study(tmp_path / "c", values)]).against[0].latency
     assert (unanswered["p99"].word, unanswered["p50"].word) == ("undecided", "same")
-    assert unanswered["p99"].why["code"] == "infinitely-late"
+    assert unanswered["p99"].why.code == "infinitely-late"
 
 
 @each_row(
@@ -129,9 +129,9 @@ def test_figures_and_ratios_use_the_same_runs(tmp_path):
     comparison = compare([a, b])
     for side in comparison.sides:
         for name, column in side.values_us.items():
-            assert min(column) <= side.latency_us[name]["value"] <= max(column)
+            assert min(column) <= side.latency_us[name].value <= max(column)
             assert len(column) == len(side.runs)
-    assert comparison.sides[1].latency_us["p99"]["value"] < 1_000.0
+    assert comparison.sides[1].latency_us["p99"].value < 1_000.0
 
 
 def test_a_percentile_that_a_run_lacks_is_left_out(tmp_path):
@@ -159,7 +159,7 @@ def test_different_loads_are_refused_unless_anyway(pair, change, key, values):
     assert "--anyway" in caught.value.hint
     comparison = compare(studies, anyway=True)
     assert [difference.grave for difference in comparison.unlike] == [True]
-    assert (comparison.reasons[-1]["code"], comparison.reasons[-1]["values"]["differing"]) == (
+    assert (comparison.reasons[-1].code, comparison.reasons[-1].values["differing"]) == (
         "different-loads",
         differing,
     )
@@ -174,10 +174,11 @@ def test_another_host_version_or_day_is_a_note(pair):
         "hostname": ["one", "other"],
         "version": ["0.1.0", "9.9"],
     }
-    assert comparison.reasons[0]["code"] == "measured-apart"
-    assert comparison.reasons[0]["values"]["apart_s"] == 3 * 86_400
+    assert comparison.reasons[0].code == "measured-apart"
+    assert comparison.reasons[0].values["apart_s"] == 3 * 86_400
 
 
+ANSWERED = {"value": 2_500.0, "low": None, "high": None, "runs": 10}
 INVALID = [
     {
         "code": "late-sends",
@@ -195,10 +196,10 @@ def test_distorted_percentiles_are_not_compared(pair):
     assert (comparison.verdict, set(outcome_words(comparison).values())) == ("invalid", {"undecided"})
     assert comparison.limits[0].result == "undecided"
     why = comparison.against[0].latency["p99"].why
-    assert (why["code"], why["values"]) == ("late-sends", {"quantile": "p99", "side": "after"})
+    assert (why.code, why.values) == ("late-sends", {"quantile": "p99", "side": "after"})
     (reason,) = comparison.reasons
-    assert (reason["code"], reason["level"]) == ("side-not-valid", "invalid")
-    assert reason["values"] == {"side": "after", "verdict": "invalid", "why": "late-sends"}
+    assert (reason.code, reason.level) == ("side-not-valid", "invalid")
+    assert reason.values == {"side": "after", "verdict": "invalid", "why": "late-sends"}
 
 
 def test_other_percentiles_than_the_distorted_one_are_compared(pair):
@@ -207,7 +208,7 @@ def test_other_percentiles_than_the_distorted_one_are_compared(pair):
 
 
 def _verdicts(*bad):
-    good = {"value": 1.0, "low": 1.0, "high": 1.0}
+    good = {"value": 1.0, "low": 1.0, "high": 1.0, "runs": 10, "censored_runs": 0}
     return {name: {**good, "verdict": "invalid" if name in bad else "valid"} for name in ("p50", "p99")}
 
 
@@ -216,7 +217,8 @@ def test_a_server_that_did_not_reach_the_rate_is_compared(pair):
         unmet = [{"code": code, "level": "invalid", "text": "half was answered", "hint": None}]
         more = {"verdict": "invalid", "reasons": unmet, "latency_us": _verdicts("p50", "p99")}
         for by, verdict in (("server", "different"), ("client", "invalid")):
-            assert compare(pair(1.5, saturation={"by": by}, **more)).verdict == verdict
+            full = {"by": by, "requested_per_s": 5_000.0, "answered_per_s": ANSWERED, "text": "", "find": ""}
+            assert compare(pair(1.5, saturation=full, **more)).verdict == verdict
 
 
 def test_a_failing_server_is_not_compared(pair):

@@ -5,6 +5,8 @@ import re
 import pytest
 from evidence import client, evidence, reasons, run
 from messages import raises
+from msgspec.structs import replace
+from partial_documents import partial
 from rows import each_row
 
 from hindmost.commands.measure.view import wording
@@ -12,6 +14,7 @@ from hindmost.core.plan.codes import parse_codes
 from hindmost.core.run.connections import codes, connections, describe_errors
 from hindmost.core.run.status import status
 from hindmost.core.run.verdict.server import missing_replies
+from hindmost.core.store.measure import Code, Connections, Measure
 from hindmost.errors import UsageError
 
 TARGET = {"target": {"managed": True, "cpus": [0]}}
@@ -19,6 +22,10 @@ TARGET = {"target": {"managed": True, "cpus": [0]}}
 
 def code_count(count, outcome):
     return {"count": count, "outcome": outcome}
+
+
+def code(count, outcome):
+    return Code(count=count, outcome=outcome)
 
 
 def run_with_closed_connections(number=1, **changes):
@@ -48,10 +55,15 @@ def run_with_errors(**shares):
 
 
 def test_connections_add_up_over_clients_and_runs():
-    assert connections([run_with_closed_connections(1), run_with_closed_connections(2)]) == {
-        "made": 200_000, "failed": 4, "all": 240_000, "closed": 240_000, "by_turns": True,
-        "full_handshakes": 0, "resumed_handshakes": 0,
-    }  # fmt: skip
+    assert connections([run_with_closed_connections(1), run_with_closed_connections(2)]) == Connections(
+        made=200_000,
+        failed=4,
+        all=240_000,
+        closed=240_000,
+        by_turns=True,
+        full_handshakes=0,
+        resumed_handshakes=0,
+    )
     assert connections([run(1)]) is None, "an early study has no counts of connections"
 
 
@@ -62,12 +74,14 @@ def test_late_datagrams_are_shown():
     }
     lossy = run(1, clients=[client(0, **late), client(1, **late)])
     account = connections([lossy])
-    assert (account["late"], account["refused"], account["oversized"]) == (6, 2, 4)
+    assert (account.late, account.refused, account.oversized) == (6, 2, 4)
     counts = {"scheduled": 4_000, "timeouts": 40}
-    text = wording.datagrams({"counts": counts, "connections": account})
+    text = wording.datagrams(partial(Measure, counts=counts, connections=account))
     assert [n for n in re.findall(r"\d+", text) if n != "16382"] == ["40", "4000", "6", "2", "4"]
     assert (
-        wording.datagrams({"counts": counts, "connections": connections([run_with_closed_connections()])})
+        wording.datagrams(
+            partial(Measure, counts=counts, connections=connections([run_with_closed_connections()]))
+        )
         == ""
     )
 
@@ -75,18 +89,18 @@ def test_late_datagrams_are_shown():
 def test_refused_and_unanswered_streams_are_counted_separately():
     fields = {"connects": {"made": 0, "failed": 0, "all": 8}, "unhandled": {"refused": 3, "left_alone": 40}}
     account = connections([run(1, clients=[client(0, **fields), client(1, **fields)])])
-    assert (account["refused_streams"], account["left_alone"]) == (6, 80)
-    text = wording.streams({"connections": account})
+    assert (account.refused_streams, account.left_alone) == (6, 80)
+    text = wording.streams(partial(Measure, connections=account))
     assert re.findall(r"(\d+).*?(REFUSED_STREAM|GOAWAY)", text) == [("6", "REFUSED_STREAM"), ("80", "GOAWAY")]
-    assert "GOAWAY" not in wording.streams({"connections": account | {"left_alone": 0}})
-    assert wording.streams({"connections": connections([run_with_closed_connections()])}) == "", (
-        "HTTP/1 has no streams"
-    )
+    assert "GOAWAY" not in wording.streams(partial(Measure, connections=replace(account, left_alone=0)))
+    assert (
+        wording.streams(partial(Measure, connections=connections([run_with_closed_connections()]))) == ""
+    ), "HTTP/1 has no streams"
 
 
 def test_codes_add_up_in_numerical_order():
     assert codes([run_with_errors(code503=4, code500=312)]) == {
-        "200": code_count(18_000, "hit"), "500": code_count(624, "error"), "503": code_count(8, "error"),
+        "200": code(18_000, "hit"), "500": code(624, "error"), "503": code(8, "error"),
     }  # fmt: skip
 
 
@@ -166,14 +180,14 @@ def test_missing_pages_are_not_reported_as_evicted_keys():
 
 
 def test_the_most_frequent_error_is_named_first():
-    reported = {"503": code_count(4, "error"), "200": code_count(9, "hit"), "500": code_count(312, "error")}
+    reported = {"503": code(4, "error"), "200": code(9, "hit"), "500": code(312, "error")}
     assert describe_errors(reported, 0) == "500 x 312, 503 x 4"
     assert describe_errors({}, 3).startswith("3 ")
     assert describe_errors({}, 0) == ""
 
 
 def make_document(**changes):
-    return {"counts": {"scheduled": 100, "errors": 3}, "plan": {}, **changes}
+    return partial(Measure, **{"counts": {"scheduled": 100, "errors": 3}, "plan": {}, **changes})
 
 
 def test_codes_are_grouped_by_class():

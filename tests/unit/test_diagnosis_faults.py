@@ -58,9 +58,9 @@ def test_a_vanished_suspect_is_left_out_with_a_reason(session):
     assert (result.decision.ruling, result.decision.leader) == ("cause", "hog")
     assert "batch" not in result.measured
     document = document_of(result)
-    assert document.why_note["code"] == "cause-shown"
+    assert document.why_note.code == "cause-shown"
     (note,) = document.not_tried_notes.values()
-    assert (note["code"], note["values"]) == ("no-such-file", {"path": "/batch/cpu.max"})
+    assert (note.code, note.values) == ("no-such-file", {"path": "/batch/cpu.max"})
     assert document.not_tried == {"batch": "its quota is gone"}
     assert "batch: its quota is gone" in render_terminal(view(document))
 
@@ -230,5 +230,5 @@ def test_a_suspect_that_does_not_restore_the_metrics_is_not_the_cause(session):
     assert document.suspects[0].state == "other signature"
     assert document.suspects[0].signature.stays[0].name == "app.run_delay_us"
     assert math.isclose(document.suspects[0].signature.stays[0].left, 1.0, abs_tol=0.1)
-    assert document.why_note["code"] == "no-cause-shown"
+    assert document.why_note.code == "no-cause-shown"
     assert "app.run_delay_us" in render_terminal(view(document))

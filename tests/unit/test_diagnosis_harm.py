@@ -222,7 +222,7 @@ def test_a_harmful_experiment_ends_before_users_wait_longer_than_in_the_anomaly(
     assert diagnosis_ms < FAR * anomaly_ms
     assert windows.bound.given_up == 1
     document = document_of(result)
-    assert document.not_tried_notes["backend"]["code"] == "harmful-experiment"
+    assert document.not_tried_notes["backend"].code == "harmful-experiment"
     assert host.away == set()
 
 

@@ -203,7 +203,7 @@ def test_corrections_are_tried_until_one_restores_latency(session):
     result.suspects.corrections["hog"] = [ineffective, FakeSuspect(world, "hog", "move it")]
     correction = correct(session, world, result, lambda _: None)
     assert correction.kept
-    assert correction.why_note["code"] == "correction-kept"
+    assert correction.why_note.code == "correction-kept"
     assert correction.about == "move it"
     assert correction.refused == ["let it yield"]
     assert world.present == set()
@@ -215,7 +215,7 @@ def test_a_correction_that_does_not_help_is_undone(session):
     result.suspects.corrections["hog"] = [FakeSuspect(world, "hog", "let it yield", inert=True)]
     correction = correct(session, world, result, lambda _: None)
     assert not correction.kept
-    assert correction.why_note["code"] == "correction-failed"
+    assert correction.why_note.code == "correction-failed"
     assert world.present == {"hog"}
 
 
@@ -439,6 +439,6 @@ def test_without_suspects_the_ring_ranks_metrics_or_gives_a_reason(session, monk
     assert (metric.name, metric.correlation > 0.5) == ("psi.cpu_some_us", True)
     assert "psi.cpu_some_us" in render_terminal(view(document))
     short = document_of(result, [], Note("few-blocks", "20 blocks", {"need": 20}))
-    assert short.moved_wait_note == {"code": "few-blocks", "text": "20 blocks", "values": {"need": 20}}
+    assert short.moved_wait_note == Note("few-blocks", "20 blocks", {"need": 20}).document()
     assert "20 blocks" in render_terminal(view(short))
     assert document_of(result).moved_wait_note is None

@@ -34,8 +34,8 @@ def rows(path):
 def test_csv_has_the_figures_of_the_result_and_a_row_for_each_run_and_request(study, tmp_path):
     out, result = export(study, "csv", tmp_path), hindmost.open_study(study)
     (p50,) = (row for row in rows(out / "latency.csv") if (row["of"], row["quantile"]) == ("latency", "p50"))
-    assert float(p50["value"]) == result.document["latency_us"]["p50"]["value"]
-    assert len(rows(out / "runs.csv")) == len(result.document["runs"])
+    assert float(p50["value"]) == result.document.latency_us["p50"].value
+    assert len(rows(out / "runs.csv")) == len(result.document.runs)
     for kind in ("samples", "worst"):
         frame = result.requests(kind).collect()
         exported = rows(out / f"{kind}.csv")
@@ -64,11 +64,11 @@ def test_openmetrics_has_seconds_counts_and_an_end(study, tmp_path):
             samples[name, *sorted(re.findall(r'(?:quantile|bound|of|outcome)="([^"]*)"', labels))] = float(
                 value
             )
-    p50 = result.document["latency_us"]["p50"]["value"]
+    p50 = result.document.latency_us["p50"].value
     key = ("hindmost_latency_seconds", *sorted(("latency", "p50", "value")))
     assert samples[key] == pytest.approx(p50 / 1e6)
-    counts = result.document["counts"]
-    assert samples["hindmost_requests_total", "completed"] == counts["completed"]
+    counts = result.document.counts
+    assert samples["hindmost_requests_total", "completed"] == counts.completed
 
 
 def test_openmetrics_escapes_labels_and_writes_infinity():
@@ -90,9 +90,7 @@ def test_otlp_is_a_request_with_a_point_for_each_figure(study, tmp_path):
     assert requests["isMonotonic"]
     assert requests["aggregationTemporality"] == 2
     result = hindmost.open_study(study)
-    assert (
-        sum(point["asDouble"] for point in requests["dataPoints"]) == result.document["counts"]["scheduled"]
-    )
+    assert sum(point["asDouble"] for point in requests["dataPoints"]) == result.document.counts.scheduled
 
 
 def test_unknown_formats_and_unwritable_folders_are_refused(study, tmp_path):

@@ -87,9 +87,7 @@ def test_a_remote_study_has_the_files_of_a_local_one(tmp_path, made_study):
     with study.lock():
         Procedure(study, plan, parse_target(plan.target), Diary(), fleet=fleet).run()
     result = answer(study)
-    assert (
-        result["counts"]["completed"] + result["counts"]["misses"] > 0.9 * result["counts"]["scheduled"] > 0
-    )
+    assert result.counts.completed + result.counts.misses > 0.9 * result.counts.scheduled > 0
     for run in study.runs():
         local_folder = made_study[0] / "runs" / run.folder.name
         assert {path.name for path in run.folder.iterdir()} == {path.name for path in local_folder.iterdir()}

@@ -31,6 +31,7 @@ from hindmost.core.store.schema import schemas
 from hindmost.present import terminal
 from hindmost.present.markdown import render_markdown
 from tests.golden import sample_attributions, sample_results
+from tests.golden.sample_results import typed
 
 EACH_VALUE = pytest.mark.parametrize("value", [math.inf, None])
 PARTS = ("latency_us", "isolated", "loads", "sides", "against", "steps")
@@ -143,8 +144,8 @@ def show_search(document: dict[str, Any]) -> str:
 @each_row("missing", [False, True])
 def test_every_document_is_shown_with_infinite_unknown_or_missing_values(tmp_path, value, missing):
     rows: list[tuple[Any, Any]] = [
-        (sample_results.SAMPLES["valid"](), lambda one: render_terminal(one, width=80, color=False)),
-        (sample_results.SAMPLES["valid"](), lambda one: render_markdown(view(one))),
+        (sample_results.valid(), lambda one: render_terminal(typed(one), width=80, color=False)),
+        (sample_results.valid(), lambda one: render_markdown(view(typed(one)))),
         (sample_attributions.small(), render_attribution),
         (make_comparison(tmp_path / str(missing)), render_comparison),
         (to_document(make_search(make_step(1e4))), show_search),

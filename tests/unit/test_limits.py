@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from partial_documents import partial
 from rows import each_row
 
 from hindmost.commands.measure.limits import exit_code, judge_limits
 from hindmost.commands.measure.limits.requests import RequestFigures
+from hindmost.core.store.measure import Isolated, Limit, Measure, Run
+from hindmost.core.store.types import Counts, Reason
 from hindmost.stats import middle_interval
 from hindmost.stats.runs.limit import Distortion, is_robust, judge
 
@@ -21,7 +25,7 @@ NEAR = [396.0, 398.0, 400.0, 402.0, 404.0, 399.0, 401.0, 397.0, 403.0, 400.0]
 CODES = {"held": 0, "crossed": 3, "undecided": 4}
 
 
-def run(number: int, us: float | None, isolated: float | None = None, **counts: int) -> dict[str, Any]:
+def run(number: int, us: float | None, isolated: float | None = None, **counts: int) -> Run:
     all_counts = {
         "scheduled": 10_000,
         "completed": 10_000,
@@ -30,51 +34,53 @@ def run(number: int, us: float | None, isolated: float | None = None, **counts: 
         "timeouts": 0,
         "unsent": 0,
     } | counts
-    return {
-        "run": number,
-        "latency_us": {"p50": 100.0, "p99": us, "mean": 150.0},
-        "throughput": {"requested": 1000.0, "achieved": all_counts["completed"] / 10.0},
-        "counts": all_counts,
-        "isolated": None
+    return partial(
+        Run,
+        run=number,
+        latency_us={"p50": 100.0, "p99": us, "mean": 150.0},
+        throughput={"requested": 1000.0, "achieved": all_counts["completed"] / 10.0},
+        counts=all_counts,
+        isolated=None
         if isolated is None
         else {"isolated_us": {"p99": {"value": isolated, "low": None, "high": None}}},
-    }
+    )
 
 
-def reason(code: str, level: str = "inconclusive", *labels: str) -> dict[str, Any]:
-    return {
-        "code": code,
-        "level": level,
-        "text": f"{code} occurred; more",
-        "hint": f"fix {code}",
-        "labels": [*labels],
-    }
+def reason(code: str, level: str = "inconclusive", *labels: str) -> Reason:
+    return Reason(
+        code=code,
+        level=level,
+        text=f"{code} occurred; more",
+        hint=f"fix {code}",
+        labels=[*labels],
+    )
 
 
 def measure_document(
     p99: list[float | None] = NEAR,  # type: ignore[assignment]
-    *reasons: dict[str, Any],
+    *reasons: Reason,
     isolated: list[float] | None = None,
     interference_share: float = 0.05,
     **counts: int,
-) -> dict[str, Any]:
+) -> Measure:
     runs = [run(n, us, isolated[n - 1] if isolated else None, **counts) for n, us in enumerate(p99, 1)]
-    return {
-        "runs": runs,
-        "reasons": list(reasons),
-        "over_runs": {"about": "median"},
-        "isolated": isolated
+    return partial(
+        Measure,
+        runs=runs,
+        reasons=list(reasons),
+        over_runs={"about": "median"},
+        isolated=isolated
         and {
             "refused": None,
             "interference_share": interference_share,
             "latency_us": {"p99": {"verdict": "valid"}},
         },
-    }
+    )
 
 
-def limit(document: dict[str, Any], text: str) -> dict[str, Any]:
-    (result,) = judge_limits(document, [text], RESUME)  # type: ignore[arg-type]
-    return result  # type: ignore[return-value]
+def limit(document: Measure, text: str) -> Limit:
+    (result,) = judge_limits(document, [text], RESUME)
+    return result
 
 
 @each_row(
@@ -98,7 +104,7 @@ def limit(document: dict[str, Any], text: str) -> dict[str, Any]:
     ],
 )
 def test_the_interval_decides(text, result):
-    assert limit(measure_document(), text)["result"] == result
+    assert limit(measure_document(), text).result == result
 
 
 @each_row(
@@ -126,15 +132,15 @@ def test_the_interval_decides(text, result):
     ],
 )
 def test_limits_on_shares_of_requests_use_the_counts(counts, text, result):
-    assert limit(measure_document(**counts), text)["result"] == result
+    assert limit(measure_document(**counts), text).result == result
 
 
 def test_errors_in_one_run_of_many_decide_nothing():
     document = measure_document()
-    document["runs"][3] = run(4, 400.0, errors=1_500, completed=8_500)
+    document.runs[3] = run(4, 400.0, errors=1_500, completed=8_500)
     found = limit(document, "errors<1%")
-    assert (found["result"], found["value"]) == ("undecided", 0.015)
-    assert found["low"] < 0.01 < found["high"]
+    assert (found.result, found.value) == ("undecided", 0.015)
+    assert found.low < 0.01 < found.high
 
 
 @pytest.mark.parametrize(
@@ -156,38 +162,38 @@ def test_errors_in_one_run_of_many_decide_nothing():
 )
 def test_noise_of_the_host_can_only_add_latency(code, text, result):
     found = limit(measure_document(NEAR, reason(code)), text)
-    assert found["result"] == result
+    assert found.result == result
     assert exit_code([found]) == CODES[result]
     if result == "undecided":
-        assert (found["blame"], found["code"]) == ("host", code)
+        assert (found.blame, found.code) == ("host", code)
 
 
 def test_a_limit_is_crossed_on_a_noisy_host_if_isolated_latency_crosses_it():
     noise = reason("steal-time")
-    assert limit(measure_document(NEAR, noise, isolated=[350.0] * 10), "p99<300us")["result"] == "crossed"
-    assert limit(measure_document(NEAR, noise, isolated=[200.0] * 10), "p99<300us")["result"] == "undecided"
+    assert limit(measure_document(NEAR, noise, isolated=[350.0] * 10), "p99<300us").result == "crossed"
+    assert limit(measure_document(NEAR, noise, isolated=[200.0] * 10), "p99<300us").result == "undecided"
     busy = reason("client-busy", "invalid")
     blamed = limit(measure_document(NEAR, noise, busy, isolated=[350.0] * 10), "p99<300us")
-    assert (blamed["result"], blamed["blame"]) == ("undecided", "instrument")
+    assert (blamed.result, blamed.blame) == ("undecided", "instrument")
 
 
 def test_limits_on_isolated_latency_are_decided_on_a_noisy_host():
     document = measure_document(
         NEAR, reason("steal-time"), reason("noisy-host"), reason("excluded-runs"), isolated=[350.0] * 10
     )
-    assert limit(document, "isolated p99<360us")["result"] == "held"
-    assert limit(document, "isolated p99<340us")["result"] == "crossed"
+    assert limit(document, "isolated p99<360us").result == "held"
+    assert limit(document, "isolated p99<340us").result == "crossed"
 
 
 def test_an_unknown_isolated_percentile_is_not_infinite():
     document = measure_document(NEAR, isolated=[46_000.0] * 10)
-    document["runs"][2]["isolated"]["isolated_us"] = {}  # one of ten runs lacks it
-    assert limit(document, "isolated p99<100ms")["result"] == "held"
-    for run_ in document["runs"]:
-        run_["isolated"]["isolated_us"] = {}
-    document["isolated"]["latency_us"] = {}
+    document.runs[2].isolated.isolated_us.clear()  # one of ten runs lacks it
+    assert limit(document, "isolated p99<100ms").result == "held"
+    for run_ in document.runs:
+        run_.isolated.isolated_us.clear()
+    document.isolated.latency_us.clear()
     found = limit(document, "isolated p99<100ms")
-    assert (found["result"], found["value"], found["code"]) == ("undecided", None, "no-isolated-latency")
+    assert (found.result, found.value, found.code) == ("undecided", None, "no-isolated-latency")
 
 
 @pytest.mark.parametrize(
@@ -195,17 +201,17 @@ def test_an_unknown_isolated_percentile_is_not_infinite():
     [
         (None, "no-isolated-latency", "--resume"),
         (
-            {"refused": {"code": "no-sentinel", "text": "no thread watched", "need": "root"}},
+            partial(Isolated, refused={"code": "no-sentinel", "text": "no thread watched", "need": "root"}),
             "no-sentinel",
             "root",
         ),
     ],
 )
 def test_without_isolated_latency_a_limit_on_it_is_undecided_with_a_reason(isolated, code, need):
-    found = limit(measure_document() | {"isolated": isolated}, "isolated p99<500us")
-    assert (found["result"], found["blame"], found["value"]) == ("undecided", "host", None)
-    assert found["code"] == code
-    assert need in found["hint"]
+    found = limit(replace(measure_document(), isolated=isolated), "isolated p99<500us")
+    assert (found.result, found.blame, found.value) == ("undecided", "host", None)
+    assert found.code == code
+    assert need in found.hint
 
 
 FEW = reason("few-samples", "inconclusive", "p99", "p50")
@@ -247,7 +253,7 @@ def test_a_limit_is_crossed_if_replies_are_missing_or_a_lower_percentile_crosses
     p99, reasons, counts, text, result
 ):
     found = limit(measure_document(p99, *reasons, **counts), text)
-    assert found["result"] == result
+    assert found.result == result
     assert exit_code([found]) in (3, 4, 6)
 
 
@@ -265,44 +271,40 @@ def test_a_limit_is_crossed_if_replies_are_missing_or_a_lower_percentile_crosses
 )
 def test_faults_of_the_server_are_not_blamed_on_the_instrument(code, text, result):
     found = limit(measure_document(NEAR, reason(code)), text)
-    assert found["result"] == result
+    assert found.result == result
     assert exit_code([found]) == CODES[result]
 
 
 @each_row("code", ["client-busy", "late-sends", "arrivals-differ", "rate-not-reached", "future-code"])
 def test_the_instrument_is_blamed_only_for_undecided_limits(code):
     document = measure_document(NEAR, reason(code, "invalid"))
-    assert limit(document, "errors<1%")["result"] == "held"
+    assert limit(document, "errors<1%").result == "held"
     crossed = limit(document, "p99<300us")
-    assert (crossed["result"], exit_code([crossed])) == ("undecided", 6)
+    assert (crossed.result, exit_code([crossed])) == ("undecided", 6)
     held = limit(document, "p99<500us")
-    assert held["result"] == ("undecided" if code in ("rate-not-reached", "future-code") else "held")
+    assert held.result == ("undecided" if code in ("rate-not-reached", "future-code") else "held")
 
 
 def test_doubts_about_another_percentile_do_not_matter():
     document = measure_document(
         NEAR, reason("few-samples", "inconclusive", "p99.9"), reason("wide-intervals")
     )
-    assert limit(document, "p99<500us")["result"] == "held"
+    assert limit(document, "p99<500us").result == "held"
     thin = measure_document(NEAR, reason("few-samples", "inconclusive", "p99"))
-    assert limit(thin, "p99<500us")["result"] == "undecided"
-    assert limit(thin, "p50<500us")["result"] == "held"
+    assert limit(thin, "p99<500us").result == "undecided"
+    assert limit(thin, "p50<500us").result == "held"
 
 
 def test_notes_decide_nothing():
     notes = [reason(code, "note") for code in ("steal-time", "errors", "excluded-runs", "not-restarted")]
-    assert limit(measure_document(NEAR, *notes), "p99<300us")["result"] == "crossed"
+    assert limit(measure_document(NEAR, *notes), "p99<300us").result == "crossed"
 
 
 def test_throughput_far_below_its_limit_is_crossed_despite_interference():
     document = measure_document(NEAR, reason("steal-time"), isolated=NEAR, completed=5_000, timeouts=5_000)
-    assert limit(document, "throughput>900")["result"] == "crossed"
-    assert (
-        limit(document | {"isolated": document["isolated"] | {"interference_share": 0.6}}, "throughput>900")[
-            "result"
-        ]
-        == "undecided"
-    )
+    assert limit(document, "throughput>900").result == "crossed"
+    taken = replace(document, isolated=replace(document.isolated, interference_share=0.6))
+    assert limit(taken, "throughput>900").result == "undecided"
 
 
 @each_row(
@@ -320,30 +322,29 @@ def test_throughput_far_below_its_limit_is_crossed_despite_interference():
 )
 def test_limits_with_few_or_infinite_runs(p99, text, result):
     found = limit(measure_document(p99), text)
-    assert found["result"] == result
+    assert found.result == result
     if result == "undecided":
-        assert RESUME in found["hint"]
+        assert RESUME in found.hint
 
 
 def test_excluded_runs_count_only_if_no_other_run_does():
     document = measure_document()
-    for excluded_run in document["runs"][:4]:
-        excluded_run |= {"excluded": "steal time", "latency_us": {"p99": 9e6}}
-    assert limit(document, "p99<500us")["runs"] == 6
-    for excluded_run in document["runs"]:
-        excluded_run["excluded"] = "steal time"
-    assert limit(document, "p99<500us")["runs"] == 10
+    slow = [replace(one, excluded="steal time", latency_us={"p99": 9e6}) for one in document.runs[:4]]
+    runs = [*slow, *document.runs[4:]]
+    assert limit(replace(document, runs=runs), "p99<500us").runs == 6
+    runs = [replace(one, excluded="steal time") for one in runs]
+    assert limit(replace(document, runs=runs), "p99<500us").runs == 10
 
 
 def test_a_limit_that_not_all_runs_hold_lists_the_others():
     found = limit(measure_document([*NEAR[:9], 9e3]), "p99<500us")
-    assert found["result"] == "held"
-    assert found["off"] == [10]
+    assert found.result == "held"
+    assert found.off == [10]
 
 
 def test_the_exit_code_follows_the_worst_limit():
     def results(*blames: str) -> list[Any]:
-        return [{"result": r, "blame": b} for r, _, b in (text.partition(":") for text in blames)]
+        return [partial(Limit, result=r, blame=b) for r, _, b in (text.partition(":") for text in blames)]
 
     assert exit_code(results("held", "held")) == 0
     assert exit_code(results("held", "undecided:sample")) == 4
@@ -404,7 +405,10 @@ def request_figures(
         "unsent": 0,
     }
     latency = {"p50": us / 2, "p99": us, "mean": us / 2}
-    return {n: {"checkout": RequestFigures(latency, counts, samples - errors)} for n in range(1, runs + 1)}
+    return {
+        n: {"checkout": RequestFigures(latency, Counts(**counts), samples - errors)}
+        for n in range(1, runs + 1)
+    }
 
 
 @each_row(
@@ -424,15 +428,15 @@ def request_figures(
 )
 def test_a_limit_on_one_request_uses_the_figures_of_that_request(requests, text, result, code):
     document = measure_document(NEAR, reason("few-samples", "inconclusive", "p99"), reason("errors"))
-    (limit_result,) = judge_limits(document, [text], RESUME, requests)  # type: ignore[arg-type]
-    assert (limit_result["result"], limit_result.get("code")) == (result, code)
-    assert limit_result["figure"] == text.partition("<")[0]
+    (limit_result,) = judge_limits(document, [text], RESUME, requests)
+    assert (limit_result.result, limit_result.code or None) == (result, code)
+    assert limit_result.figure == text.partition("<")[0]
 
 
 def test_distortions_also_affect_limits_on_one_request():
     document = measure_document(NEAR, reason("steal-time"), isolated=NEAR)
-    (limit_result,) = judge_limits(document, ["p99[checkout]<50us"], RESUME, request_figures())  # type: ignore[arg-type]
-    assert (limit_result["result"], limit_result["code"], limit_result["blame"]) == (
+    (limit_result,) = judge_limits(document, ["p99[checkout]<50us"], RESUME, request_figures())
+    assert (limit_result.result, limit_result.code, limit_result.blame) == (
         "undecided",
         "steal-time",
         "host",

@@ -42,7 +42,7 @@ def test_studies_are_listed_by_age_and_their_parts_are_not(folder):
     assert [study.folder for study in studies] == names
     first = studies[1]
     assert (first.kind, first.verdict, first.runs, first.page) == ("measure", "valid", 10, "report.html")
-    assert first.latency_us["p99"]["low"] < 400 < first.latency_us["p99"]["high"]
+    assert first.latency_us["p99"].low < 400 < first.latency_us["p99"].high
     assert (studies[-1].verdict, studies[-1].latency_us) == (None, {})
 
 
@@ -51,13 +51,13 @@ def test_an_unreadable_study_is_listed_without_an_error(folder, capsys):
     assert main(["study", "list", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     faults = {study.folder: study.fault for study in listing(folder).studies if study.fault}
-    assert {name: fault["code"] for name, fault in faults.items()} == {
+    assert {name: fault.code for name, fault in faults.items()} == {
         "broken": "bad-file",
         "second": "bad-file",
     }
-    assert faults["broken"]["values"] == {"path": str(folder / "broken/manifest.json")}
+    assert faults["broken"].values == {"path": str(folder / "broken/manifest.json")}
     assert all(
-        any(name in line and fault["text"].replace("`", "") in line for line in lines)
+        any(name in line and fault.text.replace("`", "") in line for line in lines)
         for name, fault in faults.items()
     )
     names = [study.folder for study in listing(folder).studies if not study.fault]

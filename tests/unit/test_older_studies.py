@@ -32,7 +32,7 @@ def test_an_old_study_gives_the_same_figures_under_new_names(old_study, capsys):
 
 def test_the_stored_result_and_requests_of_an_old_study_are_read(old_study):
     result = hindmost.open_study(old_study)
-    assert result.document["send_delay_us"]["p95"]["value"] == SEND_DELAY_P95_US
+    assert result.document.send_delay_us["p95"].value == SEND_DELAY_P95_US
     requests = pytest.importorskip("polars") and result.requests().collect()
     assert (requests["completed_ns"] >= requests["scheduled_ns"]).all()
     assert requests["latency_us"].min() > 0

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from messages import raises
+from msgspec.structs import replace
 from sample_searches import make_search, make_step
 from tiny_study import Diary
 
@@ -47,13 +48,13 @@ def stored_result(made_study: tuple[Path, Diary], pl: Any) -> MeasureResult:
 
 
 def sample_result(name: str = "valid") -> MeasureResult:
-    return MeasureResult(sample_results.SAMPLES[name]())
+    return MeasureResult(sample_results.typed(sample_results.SAMPLES[name]()))
 
 
 def test_a_stored_study_opens_as_a_result_of_its_kind(stored_result):
-    reopened = hindmost.open_study(str(stored_result.study)).document
-    assert {**reopened, "created": ""} == {**stored_result.document, "created": ""}
-    assert stored_result.verdict == stored_result.document["verdict"]
+    reopened, document = hindmost.open_study(str(stored_result.study)).document, stored_result.document
+    assert replace(reopened, created="") == replace(document, created="")
+    assert stored_result.verdict == stored_result.document.verdict
     assert stored_result.study == Path(stored_result.study)
 
 
@@ -81,20 +82,20 @@ def test_the_latency_frame_has_the_values_of_the_document(stored_result, pl):
     frame = stored_result.latency
     assert frame.columns == TINY
     p99 = frame.row(by_predicate=(pl.col("of") == "latency") & (pl.col("quantile") == "p99"), named=True)
-    expected_values = stored_result.document["latency_us"]["p99"]
-    figures = [expected_values[name] for name in ("value", "low", "high")]
+    expected_values = stored_result.document.latency_us["p99"]
+    figures = [getattr(expected_values, name) for name in ("value", "low", "high")]
     assert [p99[name] for name in ("value", "low", "high")] == figures
 
 
 def test_isolated_latency_has_its_own_rows(pl):
     result = sample_result("stolen")
     isolated = result.latency.filter(pl.col("of") == "isolated")
-    assert isolated["quantile"].to_list() == list(result.document["isolated"]["latency_us"])
+    assert isolated["quantile"].to_list() == list(result.document.isolated.latency_us)
 
 
 def test_an_unanswered_percentile_is_infinite_and_not_missing(pl):
     result = sample_result("censored")
-    late = {name for name, figure in result.document["latency_us"].items() if figure["value"] == math.inf}
+    late = {name for name, figure in result.document.latency_us.items() if figure.value == math.inf}
     rows = result.latency.filter(pl.col("quantile").is_in(sorted(late)) & (pl.col("of") == "latency"))
     assert late
     assert rows["value"].to_list() == [math.inf] * len(late)
@@ -109,7 +110,7 @@ def test_runs_have_a_row_each_with_rates_counts_and_quantiles(stored_result):
     runs = stored_result.runs
     assert runs["run"].to_list() == [1, 2]
     assert (runs["scheduled"] == runs["completed"] + runs["errors"] + runs["timeouts"] + runs["unsent"]).all()
-    assert runs["p50_us"].to_list() == [run["latency_us"]["p50"] for run in stored_result.document["runs"]]
+    assert runs["p50_us"].to_list() == [run.latency_us["p50"] for run in stored_result.document.runs]
 
 
 @pytest.mark.parametrize("kind", ["samples", "worst"])

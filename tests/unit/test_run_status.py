@@ -12,6 +12,7 @@ from rows import each_row
 from hindmost.core.run import limits
 from hindmost.core.run.isolated import Refusal, RunIsolated
 from hindmost.core.run.status import RepeatBudget, RunStatus, status
+from hindmost.core.store.estimates import to_document
 
 LATE_BY_INTERRUPTION = by_stage(waiting=2_000)
 """Two in a hundred requests were late because the CPU was taken away."""
@@ -21,7 +22,7 @@ def judge_run(
     plan: dict[str, Any] | None = None, against: dict[str, float] | None = None, **given: Any
 ) -> RunStatus:
     e = evidence(plan=plan, runs=[run(1)])
-    record = {"target": e.target} | given.pop("record", {})
+    record = {"target": to_document(e.target)} | given.pop("record", {})
     return status(run(1, record=record, **given), e.plan, against=against)
 
 
@@ -38,7 +39,7 @@ def late_values(us: float, **changes: Any) -> dict[str, Any]:
 
 def status_with(values: dict[str, Any], plan: dict[str, Any] | None = None, **given: Any) -> RunStatus:
     e = evidence(plan=plan, runs=[run(1)])
-    figures = run(1, record={"target": e.target}, **given)
+    figures = run(1, record={"target": to_document(e.target)}, **given)
     figures.values.clear()
     figures.values.update(values)
     return status(figures, e.plan)
@@ -97,7 +98,7 @@ DISTURBED = [
 @pytest.mark.parametrize(("case", "given", "kind", "code"), DISTURBED, ids=[case for case, *_ in DISTURBED])
 @pytest.mark.parametrize("slower", [1.0, 0.01, 1e4])
 def test_a_disturbance_is_found_whatever_the_latency(case, given, kind, code, slower):
-    record = {"target": evidence().target} | given.get("record", {})
+    record = {"target": to_document(evidence().target)} | given.get("record", {})
     figures = run(1, **given | {"record": record})
     for figure in ("latency", "service"):
         figures.values[figure] = {name: slower * us for name, us in figures.values[figure].items()}
@@ -158,7 +159,7 @@ def test_late_sends_count_relative_to_an_earlier_figure():
 
 def test_errors_do_not_exclude_a_run_if_errors_are_limited():
     e = evidence(runs=[run(1)])
-    figures = run(1, record={"target": e.target}, counts={"completed": 95_000, "errors": 5_000})
+    figures = run(1, record={"target": to_document(e.target)}, counts={"completed": 95_000, "errors": 5_000})
     assert status(figures, e.plan, errors_judged=True).is_sound
 
 

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from messages import raises
+from msgspec.structs import replace
 from rows import each_row
 
 from hindmost.commands.measure.view import charts
 from hindmost.core.plan.schedules import SHAPES, mean_rates, parse_schedule
 from hindmost.core.run.request import MeasureRequest
+from hindmost.core.store.measure import Series
 from hindmost.errors import UsageError
 from hindmost.present.curves import thin_series
 
@@ -145,20 +147,20 @@ def test_scheduled_rates_of_windows_add_up_to_the_area_of_the_schedule(text: str
 
 
 def test_a_page_plots_scheduled_and_achieved_rates() -> None:
-    one = {
-        "run": 1,
-        "t_s": [0.1 * i for i in range(1, 601)],
-        "rate": [100.0] * 600,
-        "p50_us": [10.0] * 600,
-        "p99_us": [20.0 + i for i in range(600)],
-        "measure_from_s": 10.0,
-    }
-    asked = one | {"requested": [300.0 if i > 300 else 50.0 for i in range(600)]}
+    one = Series(
+        run=1,
+        t_s=[0.1 * i for i in range(1, 601)],
+        rate=[100.0] * 600,
+        p50_us=[10.0] * 600,
+        p99_us=[20.0 + i for i in range(600)],
+        measure_from_s=10.0,
+    )
+    asked = replace(one, requested=[300.0 if i > 300 else 50.0 for i in range(600)])
     drawn = {name: charts.series(doc, 600.0) for name, doc in (("no", one), ("yes", asked))}
     assert 'class="line requested"' not in drawn["no"]
     assert 'class="line requested"' in drawn["yes"]
     assert ">200<" in drawn["yes"], "the axis includes the scheduled rate"
     assert ">200<" not in drawn["no"]
     thin = thin_series(asked)
-    assert len(thin["requested"]) == len(thin["t_s"]) < 600
-    assert set(thin["requested"]) == {50.0, 300.0}
+    assert len(thin.requested) == len(thin.t_s) < 600
+    assert set(thin.requested) == {50.0, 300.0}

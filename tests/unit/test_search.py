@@ -14,6 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from messages import raises
+from msgspec.structs import replace
 from rows import each_row
 from sample_searches import make_search, make_step
 from tiny_study import HOST, Diary, tiny_plan
@@ -37,11 +38,14 @@ from hindmost.commands.measure.search.view import view
 from hindmost.core.plan import parse_objective
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study
+from hindmost.core.store.estimates import to_document
+from hindmost.core.store.measure import Estimate
 from hindmost.core.store.schema import schemas
 from hindmost.core.study.part import open_part
 from hindmost.core.targets import parse_target
 from hindmost.errors import ClientError, Exit, StudyError, TargetError, UsageError
 from hindmost.present.terminal import render_terminal
+from tests.golden.sample_results import valid
 
 OBJECTIVE = "p99<500us"
 MAX_RUNS = 8
@@ -392,21 +396,20 @@ def test_conflicting_options_are_refused(option):
 
 def test_the_page_shows_the_percentile_that_the_objective_was_judged_by(tmp_path):
     study = Study.create(tmp_path / "study", {"plan": tiny_plan().model_dump(mode="json"), "host": HOST})
+    mean = Estimate(value=120.0, low=18.0, high=713.0, runs=5, censored_runs=0, verdict="valid")
     for name in ("held", "late"):
         (study.folder / name).mkdir()
-        mean = {"value": 120.0, "low": 18.0, "high": 713.0}
-        (study.folder / name / "result.json").write_text(
-            json.dumps({"latency_us": {"p50": mean, "p90": mean}})
-        )
+        result = valid(runs=1) | {"latency_us": {"p50": to_document(mean), "p90": to_document(mean)}}
+        (study.folder / name / "result.json").write_text(json.dumps(result))
     steps = [
         make_step(1e3, us=17.8, low_us=10.8, high_us=161.0, study="held"),
         make_step(1e3, us=None, study="late"),
         make_step(1e3, us=17.8, study="gone"),
     ]
-    result = latencies(study, make_search(*steps, objective="p50<20ms,errors<1%"))
-    assert result["held"]["p50"] == {"value": 17.8, "low": 10.8, "high": 161.0}
-    assert result["held"]["p90"] == result["late"]["p50"] == mean
-    assert set(result) == {"held", "late"}
+    found = latencies(study, make_search(*steps, objective="p50<20ms,errors<1%"))
+    assert found["held"]["p50"] == replace(mean, value=17.8, low=10.8, high=161.0)
+    assert found["held"]["p90"] == found["late"]["p50"] == mean
+    assert set(found) == {"held", "late"}
 
 
 @pytest.mark.parametrize("end", ["stop", "refuse", "again"])

@@ -17,6 +17,7 @@ from hindmost.commands.measure.search.judge import DISTURBED, StepRule, StepRun,
 from hindmost.core.plan import parse_objective
 from hindmost.core.run.isolated import Refusal, RunIsolated
 from hindmost.core.run.status import Kind, RunStatus
+from hindmost.core.store.estimates import to_document
 from hindmost.errors import UsageError
 from hindmost.stats import ObjectiveRule
 
@@ -124,7 +125,9 @@ def test_all_terms_must_hold_and_one_failure_decides():
 
 def run_of(objective: str = "p99<500us", plan: dict[str, Any] | None = None, **given: Any) -> StepRun:
     e = evidence(plan=plan, runs=[run(1)])
-    return step_run(run(1, record={"target": e.target}, **given), e.plan, parse_objective(objective))
+    return step_run(
+        run(1, record={"target": to_document(e.target)}, **given), e.plan, parse_objective(objective)
+    )
 
 
 def test_a_run_without_problems_is_counted():
@@ -140,7 +143,7 @@ def test_late_sending_is_compared_with_the_limit_of_the_objective():
 
 
 def test_limited_errors_are_a_share():
-    one = run_of("p99<500us,errors<10%,unanswered<1%", counts={"done": 95_000, "errors": 5_000})
+    one = run_of("p99<500us,errors<10%,unanswered<1%", counts={"completed": 95_000, "errors": 5_000})
     assert one.kind == "counted"
     assert one.values["errors"] == pytest.approx(0.05)
     assert one.values["unanswered"] == 0.0
@@ -152,11 +155,11 @@ def test_the_stopping_rule_ends_a_judged_step_and_shows_its_interval():
     assert not rule.decide({}).stop
     for number in range(1, 6):
         assert not rule.decide({}).stop
-        rule.record(run(number, record={"target": e.target}))
+        rule.record(run(number, record={"target": to_document(e.target)}))
     decision = rule.decide({})
     assert (decision.stop, decision.reached, decision.next_look) == (True, True, None)
     shown = rule.interval()
-    assert shown["low"] < shown["value"] < shown["high"] < 60.0
+    assert shown.low < shown.value < shown.high < 60.0
 
 
 @each_row(
@@ -221,7 +224,7 @@ STEAL = {"server_steal_share": 0.05}
 )
 def test_an_objective_on_isolated_latency_counts_runs_with_steal_time(objective, isolated, kind, us):
     e = evidence(runs=[run(1)])
-    one = run(1, record={"target": e.target} | STEAL, isolated=isolated)
+    one = run(1, record={"target": to_document(e.target)} | STEAL, isolated=isolated)
     result = step_run(one, e.plan, parse_objective(objective))
     assert result.kind == kind
     assert next(iter(result.values.values())) == pytest.approx(us)

@@ -23,6 +23,7 @@ from hindmost.commands.measure.search.rates import RateSearch
 from hindmost.commands.measure.view import render_page, render_terminal
 from hindmost.core.plan import parse_objective
 from hindmost.core.run.making import make_run
+from hindmost.core.store.measure import Measure
 from hindmost.core.targets import parse_target
 
 SERVICE_US = 100.0
@@ -47,15 +48,15 @@ def plan_of(address: str, **given: Any) -> MeasurePlan:
     return MeasurePlan(target=f"memcached://{address}", workload=kept, **(asked | given))
 
 
-def run_study(folder: Path, plan: MeasurePlan, host: Host, **fleet: Any) -> tuple[dict[str, Any], Diary]:
+def run_study(folder: Path, plan: MeasurePlan, host: Host, **fleet: Any) -> tuple[Measure, Diary]:
     study, diary = Study.create(folder, {"plan": plan.model_dump(mode="json"), "host": HOST}), Diary()
     with study.lock():
         Procedure(study, plan, parse_target(plan.target), diary, fleet=StealingFleet(host, **fleet)).run()
-    return dict(answer(study)), diary
+    return answer(study), diary
 
 
-def codes(result: dict[str, Any]) -> dict[str, str]:
-    return {reason["code"]: reason["level"] for reason in result["reasons"]}
+def codes(result: Measure) -> dict[str, str]:
+    return {reason.code: reason.level for reason in result.reasons}
 
 
 @pytest.mark.nightly
@@ -102,13 +103,13 @@ def check_coverage(address: str, folder: Path, host: Host, *, studies: int, leas
 
 def test_runs_with_steal_time_are_excluded_kept_shown_and_repeated(server_address, tmp_path):
     result, diary = run_study(tmp_path / "study", plan_of(server_address), Host(disturbed=0.3))
-    aside = {run["run"] for run in result["excluded"]["runs"]}
-    run_count = result["excluded"]["made"]
-    assert len(result["runs"]) == run_count == len(diary.ended) > result["excluded"]["counted"] >= 10
-    assert {run["run"] for run in result["runs"] if run["excluded"]} == aside
-    assert result["stopping"]["runs"] == result["excluded"]["counted"] == run_count - len(aside)
+    aside = {run.run for run in result.excluded.runs}
+    run_count = result.excluded.made
+    assert len(result.runs) == run_count == len(diary.ended) > result.excluded.counted >= 10
+    assert {run.run for run in result.runs if run.excluded} == aside
+    assert result.stopping.runs == result.excluded.counted == run_count - len(aside)
     assert codes(result)["excluded-runs"] == "note"
-    excluded = [(run["code"], run["values"]["by"]) for run in result["excluded"]["runs"]]
+    excluded = [(run.code, run.values["by"]) for run in result.excluded.runs]
     assert excluded == [("steal-time", "hypervisor")] * len(aside)
     for shown in (render_terminal(result, width=400, color=False, verbose=True), render_page(result)):
         assert re.search(rf"\b{len(aside)} of {run_count}\b", shown)
@@ -124,17 +125,17 @@ def test_an_interrupted_study_resumes_with_its_stored_runs(server_address, tmp_p
         Procedure(study, few, target, Diary(), fleet=StealingFleet(host)).run()
         diary = Diary()
         Procedure(study, plan, target, diary, fleet=StealingFleet(host)).run()
-    assert len(diary.began) < len(whole["runs"])
-    assert answer(study)["excluded"] == whole["excluded"]
+    assert len(diary.began) < len(whole.runs)
+    assert answer(study).excluded == whole.excluded
 
 
 def test_steal_time_in_every_run_ends_early_without_certain_figures(server_address, tmp_path):
     result, _ = run_study(tmp_path / "study", plan_of(server_address), Host(disturbed=1.0))
-    assert result["verdict"] == "inconclusive"
-    assert result["excluded"]["counted"] == 0
-    assert len(result["runs"]) < 15, "a hopeless host does not use up the whole budget"
+    assert result.verdict == "inconclusive"
+    assert result.excluded.counted == 0
+    assert len(result.runs) < 15, "a hopeless host does not use up the whole budget"
     assert codes(result)["excluded-runs"] == "inconclusive"
-    assert {latency["verdict"] for latency in result["latency_us"].values()} == {"inconclusive"}
+    assert {latency.verdict for latency in result.latency_us.values()} == {"inconclusive"}
     study, again = Study.open(tmp_path / "study"), Diary()
     with study.lock():
         target = parse_target(plan_of(server_address).target)
@@ -142,21 +143,21 @@ def test_steal_time_in_every_run_ends_early_without_certain_figures(server_addre
             study, plan_of(server_address), target, again, fleet=StealingFleet(Host(disturbed=1.0))
         ).run()
     assert again.began == [], "excluded runs are not repeated"
-    assert all(reason["hint"] for reason in result["reasons"] if reason["level"] == "inconclusive")
+    assert all(reason.hint for reason in result.reasons if reason.level == "inconclusive")
 
 
 def test_unreadable_counters_leave_the_clock_of_the_client(server_address, tmp_path):
     result, _ = run_study(
         tmp_path / "study", plan_of(server_address), Host(disturbed=1.0, share=0.1, counters=False)
     )
-    assert result["verdict"] == "inconclusive"
-    assert {run["code"] for run in result["excluded"]["runs"]} == {"late-sends"}
+    assert result.verdict == "inconclusive"
+    assert {run.code for run in result.excluded.runs} == {"late-sends"}
 
 
 def test_without_a_budget_no_run_is_excluded_and_the_verdict_reports_steal_time(server_address, tmp_path):
     plan = plan_of(server_address, remake=0.0, runs=(6, 6))
     result, _ = run_study(tmp_path / "study", plan, Host(disturbed=1.0))
-    assert (len(result["runs"]), result["excluded"]["runs"]) == (6, [])
+    assert (len(result.runs), result.excluded.runs) == (6, [])
     assert codes(result)["steal-time"] == "inconclusive"
 
 
@@ -171,7 +172,7 @@ def test_the_speed_of_the_server_does_not_affect_excluded_runs(server_address, t
             fleet = StealingFleet(Host(disturbed=0.5, share=0.012), service_us)
             Procedure(study, plan, parse_target(plan.target), Diary(), fleet=fleet).run()
         study.manifest["plan"]["remake"] = 0.5
-        excluded.append([run["run"] for run in answer(study)["excluded"]["runs"]])
+        excluded.append([run.run for run in answer(study).excluded.runs])
     assert excluded[0] == excluded[1]
     assert 2 < len(excluded[0]) < 10
 
@@ -180,13 +181,13 @@ def test_the_speed_of_the_server_does_not_affect_excluded_runs(server_address, t
 def test_a_server_pause_is_reported_first_with_run_time_and_length(still, server_address, tmp_path):
     plan = plan_of(server_address, runs=(6, 6), duration_s=3.0, seed=1)
     result, _ = run_study(tmp_path / "study", plan, Host(disturbed=0.3), stands_still={2: still})
-    assert result["causes"][0]["codes"][0] == "server-stalled"
-    (stalled,) = [reason for reason in result["reasons"] if reason["code"] == "server-stalled"]
-    (stall,) = stalled["values"]["stalls"]
-    assert (stalled["level"], stall["run"]) == ("note", 2)
+    assert result.causes[0].codes[0] == "server-stalled"
+    (stalled,) = [reason for reason in result.reasons if reason.code == "server-stalled"]
+    (stall,) = stalled.values["stalls"]
+    assert (stalled.level, stall["run"]) == ("note", 2)
     assert (stall["from_s"], stall["for_s"]) == pytest.approx(still, abs=0.1)
     assert "rate-not-reached" not in codes(result)
-    assert result["saturation"] is None
+    assert result.saturation is None
 
 
 @pytest.mark.nightly
@@ -226,8 +227,8 @@ def test_hysteresis_is_reported_only_for_restarted_servers_on_a_quiet_host(
                 run.folder / "run.json",
                 {"target": msgspec.to_builtins(run.record.target) | {"managed": managed}},
             )
-        result = answer(study)["hysteresis"]
-        assert expected in ((result["visible"], result["code"]), None), result
+        result = answer(study).hysteresis
+        assert expected in ((result.visible, result.code), None), result
 
 
 def test_a_client_pause_is_not_reported_as_a_server_pause(server_address, tmp_path):
@@ -259,17 +260,15 @@ def test_runs_continue_when_isolated_latency_counts_excluded_runs(server_address
     asked = {"quantiles": (0.5, 0.95), "client_cpus": ((1,),), "pacing": "spin", "samples": 20_000}
     plan = plan_of(server_address, runs=(6, 20), duration_s=2.0, **asked)
     result, diary = run_study(tmp_path / "study", plan, Host(disturbed=1.0, watched=True))
-    isolated = result["isolated"]["latency_us"]
-    assert (len(result["excluded"]["runs"]), isolated["p50"]["low"] is not None) == (
-        len(result["runs"]),
+    isolated = result.isolated.latency_us
+    assert (len(result.excluded.runs), isolated["p50"].low is not None) == (
+        len(result.runs),
         True,
     )
     _, blind = run_study(tmp_path / "unwatched", plan, Host(disturbed=1.0))
     assert len(blind.ended) < len(diary.ended) < 20, "without isolated latency the study ends early"
     for name, level in (("p50", 0.5), ("p95", 0.95)):
         truth = mm1_sojourn(plan.rate_per_s * SERVICE_US / 1e6, SERVICE_US, level)
-        assert isolated[name]["low"] <= truth <= isolated[name]["high"], (name, truth, isolated[name])
-        assert (isolated[name]["high"] - isolated[name]["low"]) / 2 <= plan.precision * isolated[name][
-            "value"
-        ]
-    assert result["latency_us"]["p95"]["value"] > 1.5 * truth
+        assert isolated[name].low <= truth <= isolated[name].high, (name, truth, isolated[name])
+        assert (isolated[name].high - isolated[name].low) / 2 <= plan.precision * isolated[name].value
+    assert result.latency_us["p95"].value > 1.5 * truth

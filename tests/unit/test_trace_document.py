@@ -189,7 +189,7 @@ def test_interference_is_ranked_by_its_share_of_the_variance():
 
 
 def codes(document: Trace) -> list[str]:
-    result = [note["code"] for note in document.notes]
+    result = [note.code for note in document.notes]
     assert CODES.keys() >= set(result)
     return result
 
@@ -202,7 +202,7 @@ def test_a_server_that_ends_during_the_trace_is_reported():
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         gone = TraceRequest(Server("memcached", ended.pid, 11211, "memcached"), 4.0)
         (note,) = document_of(gone, trace_of(), {}).notes
-    assert (note["code"], note["values"]) == ("server-ended", {"name": "memcached", "pid": ended.pid})
+    assert (note.code, note.values) == ("server-ended", {"name": "memcached", "pid": ended.pid})
     alive = TraceRequest(Server("memcached", os.getpid(), 11211, "memcached"), 4.0)
     assert document_of(alive, trace_of(), {}).notes == []
 
@@ -212,12 +212,12 @@ def test_a_trace_reports_its_overhead():
     cheap = {**trace_of(), "cost": {**trace_of()["cost"], "probes_ns": 500_000}}
     assert document_of(REQUEST, cheap, {}, used).notes == []
     (note,) = document_of(REQUEST, trace_of(), {}, used).notes
-    assert note["code"] == "probe-overhead"
-    assert note["values"] == pytest.approx({"probes_us": 1.0, "request_us": 12.0, "share": 1 / 12})
+    assert note.code == "probe-overhead"
+    assert note.values == pytest.approx({"probes_us": 1.0, "request_us": 12.0, "share": 1 / 12})
     # Probes also run for other traffic, so they can cost more than the server uses.
     other = {**trace_of(), "cost": {**trace_of()["cost"], "probes_ns": 120 * 500_000 * 2}}
     (note,) = document_of(REQUEST, other, {}, used).notes
-    assert note["values"]["share"] == pytest.approx(note["values"]["probes_us"] / 12.0)
+    assert note.values["share"] == pytest.approx(note.values["probes_us"] / 12.0)
     # In windows they run for a part of the time.
     windows = {**trace_of(), "followed_ns": 10**9}
     assert document_of(REQUEST, windows, {}, {9: 64_000 * 12_000}).notes == []
@@ -225,7 +225,7 @@ def test_a_trace_reports_its_overhead():
     who["culprits"][0] |= {"name": "hindmost-trace", "process": os.getpid(), "relation": "other"}
     document = document_of(REQUEST, {**cheap, "who": who}, {}, used)
     (note,) = document.notes
-    assert (note["code"], note["values"]["share"]) == ("trace-interference", pytest.approx(0.8))
+    assert (note.code, note.values["share"]) == ("trace-interference", pytest.approx(0.8))
     assert "move-program" not in [one.code for one in document.advice]
 
 
@@ -246,9 +246,9 @@ def test_a_function_that_some_requests_skip_is_reported():
         assert "99.50\u202f%" in text
     for counts, missed, astray in (({"not_begun": 800}, 0.05, 0.0), ({"astray": 32_000}, 0.0, 2.0)):
         (note,) = document_of(asked, trace_of(**counts), {}).notes
-        assert note["code"] == "wrong-begin-function"
-        assert note["values"].pop("function") == "go"
-        assert note["values"] == pytest.approx({"missed": missed, "astray": astray})
+        assert note.code == "wrong-begin-function"
+        assert note.values.pop("function") == "go"
+        assert note.values == pytest.approx({"missed": missed, "astray": astray})
 
 
 def test_interference_on_the_servers_cpus_is_reported():
@@ -265,7 +265,7 @@ def test_interference_on_the_servers_cpus_is_reported():
     stolen = document_of(REQUEST, trace_of(), {}, None, (before, replace(after, stolen=110)))
     (note,) = stolen.notes
     values = {"cpus": "0-1", "hypervisor_share": 0.0125, "other_programs_share": None}
-    assert (note["code"], note["values"]) == ("host-interference", values)
+    assert (note.code, note.values) == ("host-interference", values)
     assert view(stolen).tone == "inconclusive"
     moved = document_of(REQUEST, trace_of(), {}, None, (before, replace(after, cpus=(0,))))
     assert moved.taken.hypervisor_share is None
@@ -275,7 +275,7 @@ def test_interference_on_the_servers_cpus_is_reported():
     others = beside.taken.other_programs
     assert others.share_of_variance == beside.who.culprits[0].share_of_variance.value > 0.5
     assert not beside.taken.isolated
-    assert beside.notes[0]["values"]["other_programs_share"] == others.share_of_variance
+    assert beside.notes[0].values["other_programs_share"] == others.share_of_variance
     who["culprits"][0]["process"] = os.getpid()
     own = document_of(REQUEST, {**trace_of(), "who": who}, {}, None, (before, after))
     assert own.taken.isolated, "the trace has its own note"
@@ -317,7 +317,7 @@ def test_untraced_requests_are_listed_by_cause():
     jsonschema.validate(to_document(document), schemas()["trace"])
     assert document.matched == 16000 / 16080  # requests in flight are not lost
     (note,) = document.notes
-    assert (note["code"], note["values"]["share"]) == ("unmatched-requests", pytest.approx(80 / 16080))
+    assert (note.code, note.values["share"]) == ("unmatched-requests", pytest.approx(80 / 16080))
     terminal = " ".join(rendered(document)[0].split())
     for one in document.unmatched:
         assert f"{one.requests} requests" in terminal
@@ -343,7 +343,7 @@ def test_stages_that_do_not_add_up_are_reported():
 )
 def test_gaps_of_the_probes_are_reported_with_their_count(counts, code):
     (note,) = document_of(REQUEST, trace_of(**counts), {}).notes
-    assert (note["code"], note["values"]["count"]) == (code, *counts.values())
+    assert (note.code, note.values["count"]) == (code, *counts.values())
 
 
 def test_a_document_of_an_earlier_version_is_read_and_shown(tmp_path):

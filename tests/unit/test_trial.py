@@ -29,7 +29,7 @@ from hindmost.commands.compare.view.setting_charts import before_and_after
 from hindmost.core.plan.levels import numbers_of, parse_levels, write_levels
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study
-from hindmost.core.store.estimates import to_document
+from hindmost.core.store.estimates import Value, to_document
 from hindmost.core.study.kind import carry_out
 from hindmost.core.study.talk import Silent
 from hindmost.errors import Interrupted, UsageError
@@ -100,7 +100,7 @@ def copy_runs(runs: list[Path], monkeypatch: pytest.MonkeyPatch, stop_at: int = 
 
 def slow_and_fast_run(part: Path) -> tuple[Path, Path]:
     """Return the folders of the runs with the largest and the smallest mean."""
-    means = {run["run"]: run["latency_us"]["mean"] for run in open_study(part).document["runs"]}
+    means = {run.run: run.latency_us["mean"] for run in open_study(part).document.runs}
     slow, fast = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
     return part / f"runs/{slow:04d}", part / f"runs/{fast:04d}"
 
@@ -207,7 +207,7 @@ def level(name: str, low: float | None = None, **figures: tuple[float, str]) -> 
     return Level(
         level=name,
         folder="",
-        latency_us={figure: {"value": us, "low": None, "high": None} for figure, (us, _) in figures.items()},
+        latency_us={figure: Value(value=us, low=None, high=None) for figure, (us, _) in figures.items()},
         values_us={},
         distribution={"q": [], "us": []},
         against={

@@ -11,6 +11,7 @@ from hindmost.core.run.sharing import SEPARATE_CPUS
 from hindmost.core.run.verdict import judge
 from hindmost.core.run.verdict.interference import measure_interference
 from hindmost.core.store.manifest import StageTrace
+from hindmost.core.store.measure import InterruptSource
 
 
 def level(code, **given):
@@ -45,7 +46,7 @@ def account_of(found):
 
 
 def figures(found):
-    return {figure["id"]: figure for figure in account_of(found)["figures"]}
+    return {figure.id: figure for figure in account_of(found).figures}
 
 
 @each_row(
@@ -267,7 +268,7 @@ def test_a_run_of_an_older_engine_is_judged_by_its_fields():
 
     result = evidence(runs=ten(clients=old))
     assert judge(result) == []
-    assert {name for name, figure in figures(result).items() if figure["value"] is None} == {
+    assert {name for name, figure in figures(result).items() if figure.value is None} == {
         "on_cpu",
         "waiting",
         "switches",
@@ -306,18 +307,18 @@ def test_every_reason_has_a_known_code_and_a_command_as_hint():
 def test_the_account_marks_only_findings_of_the_verdict():
     quiet = figures(evidence())
     assert set(quiet) == {row.id for row in ROWS}
-    assert {one["mark"] for one in quiet.values()} == {"fine"}
+    assert {one.mark for one in quiet.values()} == {"fine"}
     waits = figures(evidence(runs=clients_that_waited(0.02)))
-    assert {name: wait["mark"] for name, wait in waits.items() if wait["mark"] != "fine"} == {
+    assert {name: wait.mark for name, wait in waits.items() if wait.mark != "fine"} == {
         "waiting": "unfit",
         "switches": "note",
     }
-    assert waits["waiting"]["value"] == pytest.approx(0.02)
-    assert waits["waiting"]["grave_above"] == pytest.approx(0.001)
-    assert figures(evidence(runs=clients_that_waited(0.02, 4.0)))["waiting"]["mark"] == "fine"
+    assert waits["waiting"].value == pytest.approx(0.02)
+    assert waits["waiting"].grave_above == pytest.approx(0.001)
+    assert figures(evidence(runs=clients_that_waited(0.02, 4.0)))["waiting"].mark == "fine"
 
 
 def test_the_account_names_other_programs_and_users():
     result = account_of(evidence(runs=clients_beside(neighbour("a"), neighbour("b", on_cpu_ns=9 * 10**8))))
-    assert [(one["name"], one["share"]) for one in result["neighbours"]] == [("b", 0.09), ("a", 0.01)]
-    assert result["interrupts"] == [{"source": "Local timer interrupts", "per_s": 250.0}]
+    assert [(one.name, one.share) for one in result.neighbours] == [("b", 0.09), ("a", 0.01)]
+    assert result.interrupts == [InterruptSource(source="Local timer interrupts", per_s=250.0)]

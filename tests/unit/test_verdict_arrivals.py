@@ -4,26 +4,29 @@ import dataclasses
 
 import pytest
 from evidence import arrivals, client, host, neighbour, reasons, ten, thread, with_record
+from msgspec import UNSET
 from rows import each_row
+
+from hindmost.core.store.measure.runs import C2, Arrivals, ScheduledGaps
 
 
 def runs_with(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **scheduled):
     """Return ten runs with these figures of sends; `chance` is half the width of the interval of the distance."""
     spans = ("1ms", "10ms", "100ms")
-    arrivals = {
-        "gaps": 100_000,
-        "distance": distance,
-        "low": max(0.0, distance - chance),
-        "high": min(1.0, distance + chance),
-        "anderson_darling": 1.0,
-        "dispersion": dict.fromkeys(spans, dispersion),
-        "dispersion_error": dict.fromkeys(spans, error),
-    }
-    if scheduled:
-        arrivals["scheduled"] = {
-            "dispersion": dict.fromkeys(spans, scheduled["scattered"]),
-            "c2": scheduled.get("c2"),
-        }
+    arrivals = Arrivals(
+        gaps=100_000,
+        distance=distance,
+        low=max(0.0, distance - chance),
+        high=min(1.0, distance + chance),
+        anderson_darling=1.0,
+        dispersion=dict.fromkeys(spans, dispersion),
+        dispersion_error=dict.fromkeys(spans, error),
+        scheduled=ScheduledGaps(
+            dispersion=dict.fromkeys(spans, scheduled["scattered"]), c2=scheduled.get("c2")
+        )
+        if scheduled
+        else UNSET,
+    )
     return ten(clients=lambda: [dataclasses.replace(client(i), arrivals=arrivals) for i in (0, 1)])
 
 
@@ -139,7 +142,7 @@ def test_a_law_without_known_parts_is_compared_with_due_times(sent, scheduled, f
     ],
 )
 def test_due_times_of_a_wrong_law_are_reported(c2, error, level):
-    result = {"value": c2, "requested": 1.0, "error": error}
+    result = C2(value=c2, requested=1.0, error=error)
     outcome = reasons(runs=runs_with(scattered=1.0, c2=result), plan={"arrivals": GAMMA}).get(
         "schedule-differs"
     )

@@ -1,32 +1,36 @@
 """Verdicts from packet captures: notes only for problems."""
 
 from evidence import client, reasons, run
+from partial_documents import partial
 from rows import each_row
 
-
-def margin(value: float) -> dict[str, float]:
-    return {"value": value, "low": value - 0.1, "high": value + 0.1, "runs": 10}
+from hindmost.core.store.measure import Capture, CaptureComparison, Margin
 
 
-def comparison(goal: float, upto: str, **gaps: float) -> dict[str, object]:
+def margin(value: float) -> Margin:
+    return Margin(value=value, low=value - 0.1, high=value + 0.1, runs=10)
+
+
+def comparison(goal: float, upto: str, **gaps: float) -> CaptureComparison:
     """Return Hindmost's latency and the capture's: 30 us at p50, three times that at p99.9."""
     result = {"p50": 30.0, "p95": 50.0, "p99": 70.0, "p99.9": 90.0}
     gap = {label.replace("_", "."): margin(value) for label, value in gaps.items()}
-    judged = [one["value"] for label, one in gap.items() if result[label] <= result[upto]]
-    return {
-        "gap_us": gap,
-        "capture_us": {label: margin(result[label]) for label in gap},
-        "constancy_us": max(judged) - min(judged) if len(judged) > 1 else None,
-        "upto": upto,
-        "goal_us": goal,
-    }
+    judged = [one.value for label, one in gap.items() if result[label] <= result[upto]]
+    return partial(
+        CaptureComparison,
+        gap_us=gap,
+        capture_us={label: margin(result[label]) for label in gap},
+        constancy_us=max(judged) - min(judged) if len(judged) > 1 else None,
+        upto=upto,
+        goal_us=goal,
+    )
 
 
-def proof(**changes: object) -> dict[str, object]:
+def proof(**changes: object) -> Capture:
     good = {"runs": 10, "of": 10, "dropped": 0, "fault": None, "hint": None}
     wire = comparison(1.0, "p99.9", p50=1.2, p95=1.3, p99=1.5, p99_9=1.1)
     service = comparison(2.0, "p99", p50=5.0, p95=6.0, p99=6.9, p99_9=8.0)
-    return {**good, "wire": wire, "service": service, **changes}
+    return partial(Capture, **{**good, "wire": wire, "service": service, **changes})
 
 
 def notes_of(**changes: object) -> dict[str, str]:

@@ -7,6 +7,7 @@ import jsonschema
 import numpy as np
 import pytest
 from messages import raises
+from partial_documents import partial
 
 from hindmost.commands.clone.document import load_clone
 from hindmost.commands.clone.simulation import Design, simulate
@@ -19,6 +20,7 @@ from hindmost.core.notes import Note
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.store import Study
 from hindmost.core.store.estimates import encode
+from hindmost.core.store.measure import Measure
 from hindmost.core.store.schema import schemas
 from hindmost.core.targets import parse_target
 from hindmost.errors import UsageError
@@ -53,13 +55,11 @@ def series(pairs=6, scatter=0.01, **medians):
             runs.append(
                 {
                     "run": number,
-                    "verdict": "valid",
-                    "reasons": [],
                     "latency_us": {figure: us * factor for figure, factor in FACTORS.items()},
                     "counts": {"scheduled": 10_000},
                 }
             )
-        result[name] = {"runs": runs}
+        result[name] = partial(Measure, runs=runs)
     return result
 
 
@@ -133,11 +133,11 @@ def test_excluded_pairs_are_not_counted(prediction):
     results = series(pairs=7)
     for number in (2, 5):
         for name in SERIES:
-            results[name]["runs"][number - 1]["latency_us"] = dict.fromkeys(FACTORS, 1e9)
+            results[name].runs[number - 1].latency_us.update(dict.fromkeys(FACTORS, 1e9))
     point = compare(results, prediction, (2, 5))
     assert (point.pairs, point.left_out, point.why) == (5, 2, LATE.document())
     assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
-    assert point.figures["mean"].original_us["value"] < 1100.0
+    assert point.figures["mean"].original_us.value < 1100.0
 
 
 def test_a_changed_cost_affects_only_the_plain_ratio(prediction):
@@ -147,8 +147,8 @@ def test_a_changed_cost_affects_only_the_plain_ratio(prediction):
     costs = {}
     for number, factor in enumerate(factors, 1):
         for name in ("original", "again"):
-            run = result[name]["runs"][number - 1]
-            run["latency_us"] = {figure: us * factor**2 for figure, us in run["latency_us"].items()}
+            run = result[name].runs[number - 1]
+            run.latency_us.update({figure: us * factor**2 for figure, us in run.latency_us.items()})
         effects = dict.fromkeys(FACTORS, factor**2) | {"cost": factor}
         costs[number] = {"original": effects, "again": effects}
     point = compare(result, prediction, costs=costs)
@@ -179,10 +179,10 @@ def test_missing_pairs_are_inconclusive(prediction):
 
 def test_an_infinite_run_has_no_ratio(prediction):
     results = series()
-    results["clone"]["runs"][0]["latency_us"]["p99"] = math.inf
+    results["clone"].runs[0].latency_us["p99"] = math.inf
     point = compare(results, prediction)
     assert point.figures["p99"].clone is None
-    assert point.figures["p99"].clone_us["value"] == math.inf
+    assert point.figures["p99"].clone_us.value == math.inf
     assert point.figures["mean"].clone.outcome == "equivalent"
 
 

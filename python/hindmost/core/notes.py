@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hindmost.core.escapes import plain
-
-if TYPE_CHECKING:
-    from hindmost.core.store.types import Note as NoteDocument
+from hindmost.core.store.types import Note as NoteDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class Note:
 
     def document(self) -> NoteDocument:
         """Return the note as a part of a result document."""
-        return {"code": self.code, "text": self.text, "values": dict(self.values)}
+        return NoteDocument(code=self.code, text=self.text, values=dict(self.values))
 
 
 def most_common(notes: Sequence[Note]) -> Note | None:

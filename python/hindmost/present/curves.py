@@ -4,6 +4,8 @@ import bisect
 import math
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
 from hindmost.core.store.measure import Curve, Series
 from hindmost.present.svg import tail
 
@@ -24,7 +26,7 @@ def drawable_points(curve: Curve | None) -> tuple[list[float], Values]:
         return [], []
     rows = sorted(
         (q, math.inf if us is None else us)
-        for q, us in zip(curve.get("q") or [], curve.get("us") or [], strict=False)
+        for q, us in zip(curve.q or [], curve.us or [], strict=False)
         if q is not None and 0 <= q < 1
     )
     return [q for q, _ in rows], [None if math.isinf(us) else max(us, FLOOR_US) for _, us in rows]
@@ -66,29 +68,27 @@ def infinite_from(curve: Curve | None) -> float | None:
 
 def thin_series(series: Series, windows: int = 240) -> Series:
     """Keep the worst window (by p99) of each group, so that drawing fewer windows loses no spike."""
-    times = series["t_s"]
+    times = series.t_s
     step = max(1, math.ceil(len(times) / windows))
     if step == 1:
         return series
 
     def worst(index: int) -> float:
-        p99 = series["p99_us"][index] if index < len(series["p99_us"]) else None
+        p99 = series.p99_us[index] if index < len(series.p99_us) else None
         return -1.0 if p99 is None else p99
 
     keep = [
         max(range(start, min(start + step, len(times))), key=worst) for start in range(0, len(times), step)
     ]
-    found: Series = {
-        "run": series["run"],
-        "t_s": [times[i] for i in keep],
-        "rate": [series["rate"][i] for i in keep],
-        "p50_us": [series["p50_us"][i] for i in keep],
-        "p99_us": [series["p99_us"][i] for i in keep],
-        "measure_from_s": series["measure_from_s"],
-    }
-    if "requested" in series:
-        found["requested"] = [series["requested"][i] for i in keep]
-    return found
+    return Series(
+        run=series.run,
+        t_s=[times[i] for i in keep],
+        rate=[series.rate[i] for i in keep],
+        p50_us=[series.p50_us[i] for i in keep],
+        p99_us=[series.p99_us[i] for i in keep],
+        requested=[series.requested[i] for i in keep] if series.requested else UNSET,
+        measure_from_s=series.measure_from_s,
+    )
 
 
 def flattens_latency(latency: Curve | None, send_delay: Curve | None) -> bool:

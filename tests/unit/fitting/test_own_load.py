@@ -45,6 +45,6 @@ def test_a_clone_that_misplaces_pauses_is_reported_as_different():
 def test_a_log_without_arrival_times_is_noted():
     log = queue_with_pauses("request", 1)
     (without_arrivals,) = fit_clone(replace(log, arrival_us=None)).own
-    assert without_arrivals.why["code"] == "no-arrival-times"
+    assert without_arrivals.why.code == "no-arrival-times"
     (unstamped,) = fit_clone(replace(log, arrival_us=log.start_us)).own
-    assert unstamped.why["code"] == "unstamped-arrivals"
+    assert unstamped.why.code == "unstamped-arrivals"

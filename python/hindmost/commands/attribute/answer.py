@@ -196,4 +196,4 @@ def _figure(plan: AttributionPlan, values: list[float]) -> Value:
     if plan.file.scale == "us" or not all(0.0 < value < math.inf for value in values):
         return to_value(positive_mean_interval(values))
     mean = mean_interval([math.log(value) for value in values], skew_guard=False)
-    return {"value": math.exp(mean.value), **bounds(math.exp(mean.low), math.exp(mean.high))}
+    return Value(value=math.exp(mean.value), **bounds(math.exp(mean.low), math.exp(mean.high)))

@@ -175,7 +175,7 @@ class Readings:
             block=number % AGAIN,
             values=dict(figures.values["latency"]),
             within=dict(figures.within),
-            requests=figures.counts["scheduled"],
+            requests=figures.counts.scheduled,
             busy=run.record.server_cpu_share,
             seconds=run.record.seconds,
             overloaded=validity.note if overloaded else None,

@@ -29,7 +29,7 @@ def _reason(
     hint: str | None = None,
     **values: Any,  # noqa: ANN401 (numbers, names, lists of names)
 ) -> Reason:
-    return {"code": code, "level": level, "text": text, "hint": hint, "values": values}
+    return Reason(code=code, level=level, text=text, hint=hint, values=values)
 
 
 def cells_without_figures(document: Attribution) -> list[Reason]:
@@ -45,11 +45,11 @@ def cells_without_figures(document: Attribution) -> list[Reason]:
                 _reason(
                     "failed-cell",
                     "note",
-                    f"at {load.name} load there is no figure for {setting}: {failure['text']}{more}",
+                    f"at {load.name} load there is no figure for {setting}: {failure.text}{more}",
                     "lower the rate, or leave out the level; the model is fitted without these cells",
                     load=load.name,
                     levels=levels,
-                    why=failure["code"],
+                    why=failure.code,
                     failed=len(failed),
                     cells=len(load.cells),
                 )
@@ -85,7 +85,7 @@ def _interference(document: Attribution) -> list[Reason]:
             f" CPUs, in {one.runs} of {one.of} runs"
         )
         if refused:
-            text = f"{interference}, but figures are latency as measured: {refused['text']}"
+            text = f"{interference}, but figures are latency as measured: {refused.text}"
         else:
             text = (
                 f"{interference}: figures are isolated latency, as if the server had the CPUs to itself"
@@ -97,7 +97,7 @@ def _interference(document: Attribution) -> list[Reason]:
             "counted_share": one.counted_share,
             "runs": one.runs,
             "of": one.of,
-            "refused": refused["code"] if refused else None,
+            "refused": refused.code if refused else None,
         }
         out.append(_reason("interference", "note", text, **values))
     return out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import asdict
+
 from hindmost.commands.attribute.document import Attribution, Recommendation
 from hindmost.core.results.result import Result
 from hindmost.present.blocks import View
@@ -80,7 +82,13 @@ class AttributionResult(Result[Attribution]):
 
     def _latency(self) -> list[dict[str, Any]]:
         return [
-            {"load": load.name, **cell.levels, "quantile": label, **one, "runs": cell.runs}
+            {
+                "load": load.name,
+                **cell.levels,
+                "quantile": label,
+                **asdict(one),
+                "runs": cell.runs,
+            }
             for load in self.document.loads
             for cell in load.cells
             for label, one in cell.latency_us.items()

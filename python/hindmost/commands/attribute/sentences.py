@@ -20,7 +20,7 @@ def write_answer(plan: AttributionPlan, document: Attribution) -> Attribution:
     """Write the answer in words into a document that is otherwise complete."""
     reasons = reasons_of(plan, document)
     if not any(load.quantiles[plan.main_quantile].average for load in document.loads):
-        why = next((one["text"] for one in reasons), "no cell has enough runs")
+        why = next((one.text for one in reasons), "no cell has enough runs")
         return replace(
             document,
             verdict="invalid",
@@ -29,7 +29,7 @@ def write_answer(plan: AttributionPlan, document: Attribution) -> Attribution:
             reasons=reasons,
         )
     effects = _effects(plan, document)
-    undecided = any(reason["code"] == "undecided-factors" for reason in reasons)
+    undecided = any(reason.code == "undecided-factors" for reason in reasons)
     nothing = f"no factor is shown to change {plan.main_quantile} by {plan.delta.text} or more"
     summary = [effects[0] if effects else nothing, _setting(document), _sure(plan, document)]
     return replace(
@@ -55,7 +55,7 @@ def _setting(document: Attribution) -> str:
 def _sure(plan: AttributionPlan, document: Attribution) -> str:
     """Return the evidence: fresh runs at each load, or else the number of runs."""
     texts = [one.text for one in document.confirmations]
-    texts += [f"at {one.load} load not confirmed: {one.why['text']}" for one in document.unconfirmed]
+    texts += [f"at {one.load} load not confirmed: {one.why.text}" for one in document.unconfirmed]
     if texts:
         return "; ".join(texts)
     design = document.design

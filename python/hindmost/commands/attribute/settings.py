@@ -102,4 +102,4 @@ def rank_cells(plan: AttributionPlan, model: FittedModel) -> list[documents.Cand
 
 
 def _value(value: float, low: float, high: float) -> Value:
-    return {"value": number(value), **bounds(low, high)}
+    return Value(value=number(value), **bounds(low, high))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import asdict
 
 from hindmost._engine import Histogram
 from hindmost.commands.compare.documents import targets as documents
@@ -15,7 +16,7 @@ from hindmost.core.run.figure_cache import run_figures
 from hindmost.core.run.figures import RunFigures, Totals
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study
-from hindmost.core.store.estimates import Value, bounds, to_value
+from hindmost.core.store.estimates import Value, number, to_value
 from hindmost.core.store.measure import Curve
 from hindmost.stats import Contrast, Middle, middle_interval
 
@@ -59,8 +60,8 @@ def read_figures(study: Study, rounds: Sequence[int]) -> ArmFigures:
     """Read the runs of an arm in these rounds."""
     plan = plan_of(study)
     found = ArmFigures(tuple(rounds), {})
-    for number in rounds:
-        stored = study.run(number)
+    for round_number in rounds:
+        stored = study.run(round_number)
         assert stored is not None
         run = run_figures(stored, plan)
         found.totals.merge(run.totals)
@@ -77,8 +78,8 @@ def summarise(columns: Columns, middle: Middle) -> dict[str, Value]:
 
 def ratio_document(contrast: Contrast) -> documents.Ratio:
     """Return the ratio of a contrast as documents have it."""
-    within = bounds(*contrast.within)
-    return documents.Ratio(**to_value(contrast.ratio), within_low=within["low"], within_high=within["high"])
+    within_low, within_high = map(number, contrast.within)
+    return documents.Ratio(**asdict(to_value(contrast.ratio)), within_low=within_low, within_high=within_high)
 
 
 def lowest(values: Mapping[int, float | None]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
+from msgspec.structs import asdict
 
 from hindmost.commands.compare.documents.batching import Batching
 from hindmost.commands.compare.documents.clone import Verification
@@ -36,7 +36,7 @@ class ComparisonResult(Result[Comparison]):
         rows = [
             {"side": one.side, "of": of, "quantile": label, "ratio": contrast.ratio.value}
             | {"low": contrast.ratio.low, "high": contrast.ratio.high, "word": contrast.word}
-            | {"difference": contrast.difference_us["value"], "p": contrast.p}
+            | {"difference": contrast.difference_us.value, "p": contrast.p}
             | {"p_textbook": contrast.p_textbook, "adjusted": contrast.adjusted}
             for one in self.document.against
             for of, contrasts in (("latency", one.latency), ("isolated", one.isolated))
@@ -47,7 +47,7 @@ class ComparisonResult(Result[Comparison]):
     @property
     def limits(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """A DataFrame with a row per limit of ``fail_if`` and arm: ``held``, ``crossed`` or ``undecided``."""
-        rows = [msgspec.structs.asdict(one) for one in self.document.limits]
+        rows = [asdict(one) for one in self.document.limits]
         return self._frame(
             rows, *("text", "side", "figure", "value", "low", "high", "unit", "result", "said")
         )
@@ -58,7 +58,7 @@ class ComparisonResult(Result[Comparison]):
 
     def _latency(self) -> list[dict[str, Any]]:
         return [
-            {"side": side.label, "quantile": label, **one, "runs": len(side.runs)}
+            {"side": side.label, "quantile": label, **asdict(one), "runs": len(side.runs)}
             for side in self.document.sides
             for label, one in side.latency_us.items()
         ]
@@ -84,7 +84,12 @@ class TrialResult(Result[Trial]):
 
     def _latency(self) -> list[dict[str, Any]]:
         return [
-            {"level": level.level, "quantile": name, **one, "runs": len(level.values_us[name])}
+            {
+                "level": level.level,
+                "quantile": name,
+                **asdict(one),
+                "runs": len(level.values_us[name]),
+            }
             for level in self.document.levels
             for name, one in level.latency_us.items()
         ]
@@ -118,7 +123,7 @@ class BatchingResult(Result[Batching]):
                 "rate_per_s": rate.rate_per_s,
                 "batching": batching_text(side.batching),
                 "quantile": name,
-                **one,
+                **asdict(one),
                 "runs": len(side.rounds),
             }
             for rate in self.document.rates
@@ -151,7 +156,7 @@ class VerificationResult(Result[Verification]):
         or ``floor`` (original / itself).
         """
         rows = [
-            {"load": point.load, "quantile": name, "of": of, **msgspec.structs.asdict(one)}
+            {"load": point.load, "quantile": name, "of": of, **asdict(one)}
             for point in self.document.points
             for name, figure in point.figures.items()
             for of in ("clone", "as_logged", "floor")
@@ -165,12 +170,12 @@ class VerificationResult(Result[Verification]):
 
     def _latency(self) -> list[dict[str, Any]]:
         return [
-            {"load": point.load, "of": of, "quantile": name, **us}
+            {"load": point.load, "of": of, "quantile": name, **asdict(us)}
             for point in self.document.points
             for name, figure in point.figures.items()
             for of, us in (
                 ("original", figure.original_us),
                 ("clone", figure.clone_us),
-                ("predicted", msgspec.structs.asdict(figure.predicted_us)),
+                ("predicted", figure.predicted_us),
             )
         ]

@@ -177,7 +177,7 @@ def answer(study: Study) -> Explanation:
         budget_s=state.budget_s,
         spent_s=spent_s(study),
         host=_host(study),
-        cannot=tuple(left_out),  # type: ignore[arg-type]
+        cannot=tuple(left_out),
         parts=parts,
         culprits=culprits,
         own_code=split.own_code(parts),
@@ -266,7 +266,7 @@ def _side(part: Study, pairs: Sequence[int], plan: MeasurePlan) -> Side:
     }
     rate = float(values.pop(THROUGHPUT))
     latency = {name: number(float(value)) for name, value in values.items()}
-    return Side(latency, rate, dict(pictures.curve(totals.whole["latency"])))  # type: ignore[arg-type]
+    return Side(latency, rate, pictures.curve(totals.whole["latency"]))
 
 
 def _trials(study: Study, state: State, verdict: Verdict) -> list[Trial]:

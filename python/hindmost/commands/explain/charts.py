@@ -55,7 +55,7 @@ def forest(doc: Explanation, width: float) -> str | None:
 def latencies(fresh: Confirmation, width: float) -> str | None:
     """Draw the distribution of latency before and after."""
     sides: list[tuple[str, Curve | None]] = [
-        ("as it is", fresh.before.curve),  # type: ignore[list-item]
-        (" and ".join(fresh.labels), fresh.after.curve),  # type: ignore[list-item]
+        ("as it is", fresh.before.curve),
+        (" and ".join(fresh.labels), fresh.after.curve),
     ]
     return draw_overlay("Latency before and after", sides, width)

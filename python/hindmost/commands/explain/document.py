@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from hindmost.core.store.measure import Curve
 from hindmost.core.store.types import Note
 from hindmost.core.tracing.document import Profile
 
@@ -99,7 +100,7 @@ class Side(msgspec.Struct, frozen=True):
 
     latency_us: dict[str, float | None]
     rate_per_s: float
-    curve: dict[str, list[float | None]]
+    curve: Curve
 
 
 class Confirmation(msgspec.Struct, frozen=True):

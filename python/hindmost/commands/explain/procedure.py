@@ -26,6 +26,7 @@ from hindmost.commands.explain.request import State, plan_without
 from hindmost.core.exits import Exit
 from hindmost.core.knobs import recover
 from hindmost.core.knobs.journal import FOLDER
+from hindmost.core.notes import Note
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.readings import plan_of
 from hindmost.core.run.text import percent
@@ -126,8 +127,8 @@ def _trace_run(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> Sta
 def _record_untraced(study: Study, state: State, error: HindmostError, talk: Talk) -> State:
     talk.say(f"requests are not traced: {error.message}")
     values = {"code": error.code, "hint": error.hint}
-    note = {"code": "not-traced", "text": f"requests are not traced: {error.message}", "values": values}
-    return state.update(study, untraced=note)
+    note = Note("not-traced", f"requests are not traced: {error.message}", values)
+    return state.update(study, untraced=note.document())
 
 
 def _fix_candidates(study: Study, state: State, plan: MeasurePlan) -> State:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from hindmost.core.plan import MeasurePlan, parse_duration
 from hindmost.core.run.readings import plan_of
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study
+from hindmost.core.store.types import Note
 from hindmost.core.study.begin import begin, continue_study
 from hindmost.core.study.kind import refuse_another
 from hindmost.core.tracing import find_server
@@ -39,11 +40,11 @@ class State:
     ----------
     by : str
         The figure to lower.
-    untraced : mapping or None
+    untraced : Note or None
         Note on why requests are not traced.
     candidates : sequence of Candidate or None
         None until the candidates are listed; fixed from then on.
-    left_out : sequence of mapping
+    left_out : sequence of Note
         Notes on candidates that cannot be tried.
     combined : sequence of int
         Indices (from 1) of the candidates that are tried together.
@@ -57,9 +58,9 @@ class State:
 
     by: str
     budget_s: float
-    untraced: Mapping[str, Any] | None = None
+    untraced: Note | None = None
     candidates: Sequence[Candidate] | None = None
-    left_out: Sequence[Mapping[str, Any]] = ()
+    left_out: Sequence[Note] = ()
     combined: Sequence[int] = ()
     chosen: Sequence[int] | None = None
     hopeless: Sequence[Sequence[int]] = ()

@@ -119,4 +119,4 @@ def remarks(doc: Explanation) -> list[str]:
     if (need := doc.resolution.budget_s) is not None:
         what = "allow the fewest pairs that can decide" if doc.resolution.scatter is None else "decide 10 %"
         more = f"; about {numbers.seconds(need)} would {what}"
-    return [f"{spent}{able}{more}", f"host: {doc.host}", *(one["text"] for one in doc.cannot)]
+    return [f"{spent}{able}{more}", f"host: {doc.host}", *(one.text for one in doc.cannot)]

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
+from msgspec import UNSET, structs
+
 from hindmost import __version__
 from hindmost._engine import Histogram
 from hindmost.commands.measure import isolated, pictures
@@ -32,7 +34,7 @@ from hindmost.core.run.self_diagnosis import self_diagnosis
 from hindmost.core.run.verdict.single_run import NO_OWNERSHIP
 from hindmost.core.store import StoredRun, Study, now_utc
 from hindmost.core.store import measure as documents
-from hindmost.core.store.estimates import number, numbers, to_value, without_nan
+from hindmost.core.store.estimates import number, numbers, without_nan
 from hindmost.core.store.manifest import Plan
 from hindmost.core.store.types import Target
 from hindmost.core.study.kind import resume_command
@@ -107,65 +109,63 @@ def answer(study: Study) -> documents.Measure:
     use_isolated = raw != "valid" and isolated.decides(isolated_part, plan)
     outcome: verdict.Verdict = "valid" if use_isolated else raw
     stands = "" if raw == "valid" else isolated.describe_valid(isolated_part, plan)
-    document: documents.Measure = {
-        "schema": "hindmost.measure/2",
-        "version": __version__,
-        "created": now_utc(),
-        "verdict": outcome,
-        "decided_on": "isolated" if use_isolated else "latency",
-        "headline": verdict.headline(outcome, causes, _figures(estimates["latency"], plan), stands),
-        "reasons": [reason.document() for reason in reasons],
-        "causes": [cause.document() for cause in causes],
-        "study": study.folder.resolve().name,
-        "seconds_total": sum(run.record.seconds for run in made),
-        "target": target,
-        "plan": cast(Plan, plan.model_dump(mode="json")),
-        "latency_us": estimates["latency"],
-        "isolated": isolated_part,
-        "service_us": estimates["service"],
-        "send_delay_us": estimates["send_delay"],
-        "connect_us": _estimates_if_present(CONNECT, runs, reasons, plan.middle),
-        "handshake_us": _estimates_if_present(HANDSHAKE, runs, reasons, plan.middle),
-        "held_us": _estimates_if_present(HELD, runs, reasons, plan.middle),
-        "ideal_send_delay_us": _estimates_if_present(IDEAL, runs, reasons, plan.middle),
-        "wire_us": _estimates_if_present("wire", runs, reasons, plan.middle),
-        "overhead_us": _estimates_if_present("overhead", runs, reasons, plan.middle),
-        "merged_us": {label(q): number(microseconds(totals.whole["latency"], q)) for q in plan.quantiles},
-        "over_runs": _over_runs(runs, reasons, plan),
-        "by_kind": _by_kind(runs, reasons, plan.middle),
-        "throughput": _throughput(plan, runs),
-        "saturation": None if full is None else full.document(),
-        "counts": add_counts([run.counts for run in runs]),
-        "codes": codes(runs),
-        "connections": connections(runs),
-        "batches": batches(runs, plan, totals.writes),
-        "endpoints": endpoints(runs, totals.endpoints, plan.quantiles),
-        "runs": [_run(plan, run, partition.excluded.get(run.number)) for run in made],
-        "excluded": _excluded_runs(plan, made, partition),
-        "variance": _variance(runs, plan),
-        "hysteresis": _hysteresis(runs, plan, target, isolated=not _had_interference(reasons)),
-        "clients": _clients(runs, plan, threshold, owner, totals),
-        "stopping": _stopping(rule, decision, latencies, runs),
-        "distributions": {
-            "latency": pictures.curve(totals.whole["latency"]),
-            "service": pictures.curve(totals.whole["service"]),
-            "send_delay": pictures.curve(totals.whole["send_delay"]),
-        },
-        "per_run_curves": pictures.run_curves(made),
-        "instrument": self_diagnosis(plan, runs, reasons),
-        "outstanding": pictures.outstanding(totals.outstanding, plan),
-        "series": pictures.all_series(made, plan),
-        "host": host,
-    }
-    if (machines := fleet_of(runs, made, plan, owner)) is not None:
-        document["fleet"] = machines
-    if proof is not None:
-        document["capture"] = proof
+    document = documents.Measure(
+        schema="hindmost.measure/2",
+        version=__version__,
+        created=now_utc(),
+        verdict=outcome,
+        decided_on="isolated" if use_isolated else "latency",
+        headline=verdict.headline(outcome, causes, _figures(estimates["latency"], plan), stands),
+        reasons=[reason.document() for reason in reasons],
+        causes=[cause.document() for cause in causes],
+        study=study.folder.resolve().name,
+        seconds_total=sum(run.record.seconds for run in made),
+        target=target,
+        plan=cast(Plan, plan.model_dump(mode="json")),
+        latency_us=estimates["latency"],
+        isolated=isolated_part,
+        service_us=estimates["service"],
+        send_delay_us=estimates["send_delay"],
+        connect_us=_estimates_if_present(CONNECT, runs, reasons, plan.middle),
+        handshake_us=_estimates_if_present(HANDSHAKE, runs, reasons, plan.middle),
+        held_us=_estimates_if_present(HELD, runs, reasons, plan.middle),
+        ideal_send_delay_us=_estimates_if_present(IDEAL, runs, reasons, plan.middle),
+        wire_us=_estimates_if_present("wire", runs, reasons, plan.middle),
+        overhead_us=_estimates_if_present("overhead", runs, reasons, plan.middle),
+        merged_us={label(q): number(microseconds(totals.whole["latency"], q)) for q in plan.quantiles},
+        over_runs=_over_runs(runs, reasons, plan),
+        by_kind=_by_kind(runs, reasons, plan.middle),
+        throughput=_throughput(plan, runs),
+        saturation=None if full is None else full.document(),
+        counts=add_counts([run.counts for run in runs]),
+        codes=codes(runs),
+        connections=connections(runs),
+        batches=batches(runs, plan, totals.writes),
+        endpoints=endpoints(runs, totals.endpoints, plan.quantiles),
+        runs=[_run(plan, run, partition.excluded.get(run.number)) for run in made],
+        excluded=_excluded_runs(plan, made, partition),
+        variance=_variance(runs, plan),
+        hysteresis=_hysteresis(runs, plan, target, isolated=not _had_interference(reasons)),
+        clients=_clients(runs, plan, threshold, owner, totals),
+        stopping=_stopping(rule, decision, latencies, runs),
+        distributions=documents.Distributions(
+            latency=pictures.curve(totals.whole["latency"]),
+            service=pictures.curve(totals.whole["service"]),
+            send_delay=pictures.curve(totals.whole["send_delay"]),
+        ),
+        per_run_curves=pictures.run_curves(made),
+        instrument=self_diagnosis(plan, runs, reasons),
+        outstanding=pictures.outstanding(totals.outstanding, plan),
+        series=pictures.all_series(made, plan),
+        host=host,
+        fleet=fleet_of(runs, made, plan, owner) or UNSET,
+        capture=proof or UNSET,
+    )
+    document = without_nan(document)
     if texts := study.manifest.get("require"):
-        document["limits"] = judge_limits(
-            without_nan(document), texts, resume_command(study), collect_requests(made)
-        )
-    return without_nan(document)
+        limits = judge_limits(document, texts, resume_command(study), collect_requests(made))
+        document = structs.replace(document, limits=limits)
+    return document
 
 
 def _read(step: str, stored: Sequence[StoredRun], plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
@@ -180,15 +180,15 @@ def _read(step: str, stored: Sequence[StoredRun], plan: MeasurePlan) -> tuple[li
 def _excluded_runs(
     plan: MeasurePlan, made: Sequence[RunFigures], partition: Partition
 ) -> documents.ExcludedRuns:
-    return {
-        "share": plan.remake,
-        "made": len(made),
-        "counted": len(made) - len(partition.excluded),
-        "runs": [
-            {"run": number, "why": why.text, "code": why.code, "values": dict(why.values)}
+    return documents.ExcludedRuns(
+        share=plan.remake,
+        made=len(made),
+        counted=len(made) - len(partition.excluded),
+        runs=[
+            documents.ExcludedRun(run=number, why=why.text, code=why.code, values=dict(why.values))
             for number, why in partition.excluded.items()
         ],
-    }
+    )
 
 
 def _estimates(
@@ -203,12 +203,14 @@ def _estimates(
 
 
 def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verdict) -> documents.Estimate:
-    return {
-        **to_value(estimate),
-        "runs": estimate.n,
-        "censored_runs": sum(math.isinf(v) for v in values),
-        "verdict": outcome,
-    }
+    return documents.Estimate(
+        value=number(estimate.value),
+        low=number(estimate.low),
+        high=number(estimate.high),
+        runs=estimate.n,
+        censored_runs=sum(math.isinf(v) for v in values),
+        verdict=outcome,
+    )
 
 
 def _estimates_if_present(
@@ -227,28 +229,28 @@ def _over_runs(
     latency = [run.values["latency"] for run in runs]
     found = {name: summarise_runs([one[name] for one in latency]) for name in latency[0]}
     other: Middle = "mean" if plan.middle == "median" else "median"
-    return {
-        "about": plan.middle,
-        "beside_us": _estimates(latency, reasons, other),
-        "off": {
-            name: {
-                "runs": [runs[place].number for place in one.off.places],
-                "share": one.off.share.value,
-                "low": one.off.share.low,
-                "high": one.off.share.high,
-                "text": one.off.text,
-            }
+    return documents.OverRuns(
+        about=plan.middle,
+        beside_us=_estimates(latency, reasons, other),
+        off={
+            name: documents.Off(
+                runs=[runs[place].number for place in one.off.places],
+                share=one.off.share.value,
+                low=one.off.share.low,
+                high=one.off.share.high,
+                text=one.off.text,
+            )
             for name, one in found.items()
         },
-        "claims": next(iter(found.values())).claims,
-    }
+        claims=next(iter(found.values())).claims,
+    )
 
 
 def _figures(latency: documents.Estimates, plan: MeasurePlan) -> str:
     """Format the valid figures for the headline."""
-    good = [name for name in plan.labels if latency[name]["verdict"] == "valid"]
+    good = [name for name in plan.labels if latency[name].verdict == "valid"]
     parts = [format_figure(name, latency[name]) for name in good]
-    return f"{', '.join(parts)}, {plan.middle} over {latency[good[0]]['runs']} runs" if parts else ""
+    return f"{', '.join(parts)}, {plan.middle} over {latency[good[0]].runs} runs" if parts else ""
 
 
 def _by_kind(
@@ -258,69 +260,70 @@ def _by_kind(
     codes = codes_by_kind(runs)
     found: dict[str, documents.Kind] = {}
     for kind in kinds:
-        found[kind] = {
-            "latency_us": _estimates([run.kind_values[kind] for run in runs], reasons, about),
-            "counts": add_counts([run.kind_counts[kind] for run in runs]),
-        }
-        if kind in codes:
-            found[kind]["codes"] = codes[kind]
+        found[kind] = documents.Kind(
+            latency_us=_estimates([run.kind_values[kind] for run in runs], reasons, about),
+            counts=add_counts([run.kind_counts[kind] for run in runs]),
+            codes=codes.get(kind, UNSET),
+        )
     return found
 
 
 def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> documents.Throughput:
-    done = sum(run.counts["completed"] for run in runs)
-    return {"requested": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
+    done = sum(run.counts.completed for run in runs)
+    return documents.Throughput(requested=plan.rate_per_s, achieved=done / (plan.duration_s * len(runs)))
 
 
 def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Run:
-    return {
-        "run": run.number,
-        "seed": run.record.seed,
-        "started": run.record.started,
-        "seconds": run.record.seconds,
-        "excluded": None if aside is None else aside.text,
-        "verdict": verdict.of_levels(reason["level"] for reason in run.reasons),
-        "reasons": run.reasons,
-        "latency_us": numbers(run.values["latency"]),
-        "service_us": numbers(run.values["service"]),
-        "send_delay_us": numbers(run.values["send_delay"]),
-        "connect_us": numbers(run.values[CONNECT]) if CONNECT in run.values else None,
-        "handshake_us": numbers(run.values[HANDSHAKE]) if HANDSHAKE in run.values else None,
-        "throughput": _throughput(plan, [run]),
-        "counts": run.counts,
-        "codes": codes([run]),
-        "connections": connections([run]),
-        "server_cpu_share": run.record.server_cpu_share,
-        "isolated": isolated.describe_run(run),
-        "clients": [_client(plan, one) for one in run.clients],
-    }
+    return documents.Run(
+        run=run.number,
+        seed=run.record.seed,
+        started=run.record.started,
+        seconds=run.record.seconds,
+        excluded=None if aside is None else aside.text,
+        verdict=verdict.of_levels(reason.level for reason in run.reasons),
+        reasons=run.reasons,
+        latency_us=numbers(run.values["latency"]),
+        service_us=numbers(run.values["service"]),
+        send_delay_us=numbers(run.values["send_delay"]),
+        connect_us=numbers(run.values[CONNECT]) if CONNECT in run.values else None,
+        handshake_us=numbers(run.values[HANDSHAKE]) if HANDSHAKE in run.values else None,
+        throughput=_throughput(plan, [run]),
+        counts=run.counts,
+        codes=codes([run]),
+        connections=connections([run]),
+        server_cpu_share=run.record.server_cpu_share,
+        isolated=isolated.describe_run(run),
+        clients=[_client(plan, one) for one in run.clients],
+    )
 
 
 def _client(plan: MeasurePlan, one: ClientFigures) -> documents.Client:
-    return {
-        "index": one.result["index"],
-        "cpus": [thread["cpu"] for thread in one.result["threads"] if thread["cpu"] is not None],
-        "latency_us": numbers(one.values["latency"]),
-        "service_us": numbers(one.values["service"]),
-        "send_delay_us": numbers(one.values["send_delay"]),
-        "alone_us": {
-            name: {
-                **to_value(alone.estimate),
-                "too_short": alone.too_short,
-                "need": alone.need,
-            }
+    return documents.Client(
+        index=one.result["index"],
+        cpus=[thread["cpu"] for thread in one.result["threads"] if thread["cpu"] is not None],
+        latency_us=numbers(one.values["latency"]),
+        service_us=numbers(one.values["service"]),
+        send_delay_us=numbers(one.values["send_delay"]),
+        alone_us={
+            name: documents.Alone(
+                value=number(alone.estimate.value),
+                low=number(alone.estimate.low),
+                high=number(alone.estimate.high),
+                too_short=alone.too_short,
+                need=alone.need,
+            )
             for name, alone in one.alone.items()
         },
-        "counts": add_counts([one.result["counts"]]),
-        "arrivals": one.arrivals,
-        "stamps": one.result.get("stamps"),
-        "busy_share": one.busy_share,
-        "cpu_share": one.cpu_share,
-        "run_delay_share": one.run_delay_share,
-        "involuntary_switches": one.involuntary_switches,
-        "warmup_s": one.result["warmup_s"],
-        "steady": one.result["warmup_ended"] == "steady" if plan.warmup == "auto" else None,
-    }
+        counts=add_counts([one.result["counts"]]),
+        arrivals=one.arrivals,
+        stamps=one.result.get("stamps"),
+        busy_share=one.busy_share,
+        cpu_share=one.cpu_share,
+        run_delay_share=one.run_delay_share,
+        involuntary_switches=one.involuntary_switches,
+        warmup_s=one.result["warmup_s"],
+        steady=one.result["warmup_ended"] == "steady" if plan.warmup == "auto" else None,
+    )
 
 
 def _variance(runs: Sequence[RunFigures], plan: MeasurePlan) -> dict[str, documents.Variance]:
@@ -329,11 +332,11 @@ def _variance(runs: Sequence[RunFigures], plan: MeasurePlan) -> dict[str, docume
         parts = variance_components(
             [run.values["latency"][name] for run in runs], [run.within[name] for run in runs]
         )
-        table[name] = {
-            "between_runs_sd_us": parts.between_sd,
-            "within_run_sd_us": parts.within_sd,
-            "between_share": parts.between_share,
-        }
+        table[name] = documents.Variance(
+            between_runs_sd_us=parts.between_sd,
+            within_run_sd_us=parts.within_sd,
+            between_share=parts.between_share,
+        )
     return table
 
 
@@ -349,19 +352,19 @@ def _hysteresis(
     """Test whether runs keep the level at which they begin, at the highest quantile with enough sections."""
     sections = {name: _equal_lengths([run.sections.get(name, []) for run in runs]) for name in plan.labels}
     name = max(plan.labels, key=lambda one: (len(sections[one][0]) >= LEAST_SECTIONS, plan.labels.index(one)))
-    result = hysteresis(sections[name], restarted=target["managed"], isolated=isolated)
+    result = hysteresis(sections[name], restarted=target.managed, isolated=isolated)
     visible, note, text = result.visible, result.note, f"{name}: {result.text}"
-    if not target["managed"] and math.isnan(result.sd):
+    if not target.managed and math.isnan(result.sd):
         text = "the server was not restarted between runs, so hysteresis cannot be seen"
         visible, note = None, Note("hysteresis-not-restarted", text)
-    return {
-        "visible": visible,
-        "code": note.code,
-        "text": f"{text}.",
-        "values": dict(note.values),
-        "quantile": name,
-        "p": number(result.p),
-    }
+    return documents.Hysteresis(
+        visible=visible,
+        code=note.code,
+        text=f"{text}.",
+        values=dict(note.values),
+        quantile=name,
+        p=number(result.p),
+    )
 
 
 def _equal_lengths(sections: Sequence[Sequence[float]]) -> list[Sequence[float]]:
@@ -392,15 +395,15 @@ def _clients(
     owner: Ownership,
     totals: Totals,
 ) -> documents.Clients:
-    return {
-        "count": plan.clients,
-        "pacing": plan.pacing,
-        "threshold_us": None if threshold_ns is None else threshold_ns / 1e3,
-        "share_of_slowest": list(owner.shares),
-        "share_of_all": list(owner.fair),
-        "owner": owner.owner,
-        "by_quantile": pictures.shares_by_quantile(runs, totals) if plan.clients > 1 else [],
-    }
+    return documents.Clients(
+        count=plan.clients,
+        pacing=plan.pacing,
+        threshold_us=None if threshold_ns is None else threshold_ns / 1e3,
+        share_of_slowest=list(owner.shares),
+        share_of_all=list(owner.fair),
+        owner=owner.owner,
+        by_quantile=pictures.shares_by_quantile(runs, totals) if plan.clients > 1 else [],
+    )
 
 
 def _stopping(
@@ -410,17 +413,23 @@ def _stopping(
     runs: Sequence[RunFigures],
 ) -> documents.Stopping:
     claims = rule.claims(decision.runs)
-    return {
-        "rule": f"{rule.text}. {claims[0].upper()}{claims[1:]}.",
-        "precision": rule.precision,
-        "reached": decision.reached,
-        "quantile": decision.widest,
-        "runs": decision.runs,
-        "path": {
+    return documents.Stopping(
+        rule=f"{rule.text}. {claims[0].upper()}{claims[1:]}.",
+        precision=rule.precision,
+        reached=decision.reached,
+        quantile=decision.widest,
+        runs=decision.runs,
+        path={
             name: [
-                {"runs": look.n, "run": run.number, **to_value(look)}
+                documents.IntervalStep(
+                    runs=look.n,
+                    run=run.number,
+                    value=number(look.value),
+                    low=number(look.low),
+                    high=number(look.high),
+                )
                 for run, look in zip(runs, rule.path(values), strict=True)
             ]
             for name, values in latencies.items()
         },
-    }
+    )

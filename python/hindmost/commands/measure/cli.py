@@ -103,5 +103,5 @@ def measure(
 
         name = without_password(asked.target) if asked.target else f"the server of {resume}"
         return report_unmeasured(name, texts, error, junit=junit, markdown=markdown)
-    written = render_files(shown.document, junit=junit, markdown=markdown)
+    written = render_files(shown.answer, junit=junit, markdown=markdown)
     return print_answer(shown, as_json=json_, quiet=quiet, verbose=verbose, files=written, timed=True)

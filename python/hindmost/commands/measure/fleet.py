@@ -9,6 +9,7 @@ from hindmost.core.run.figures import RunFigures
 from hindmost.core.store.estimates import number
 from hindmost.core.store.manifest import HostOfRun
 from hindmost.core.store.measure import Fleet, LoadHost
+from hindmost.core.store.measure.fleet import HostChannel, HostClock, VoidRun
 from hindmost.stats import Ownership
 
 
@@ -25,10 +26,10 @@ def fleet_of(
     fleets = [fleet for run in runs if (fleet := run.record.fleet)]
     if not fleets:
         return None
-    return {
-        "hosts": [_host(place, fleets, runs, plan, owner) for place in range(len(fleets[0]))],
-        "voided": [{"run": run.number, "why": why} for run in made for why in run.record.voided or ()],
-    }
+    return Fleet(
+        hosts=[_host(place, fleets, runs, plan, owner) for place in range(len(fleets[0]))],
+        voided=[VoidRun(run=run.number, why=why) for run in made for why in run.record.voided or ()],
+    )
 
 
 def _host(
@@ -46,23 +47,23 @@ def _host(
     }
     clocks = [clock for one in each for clock in (one.clock.before, one.clock.after)]
     channels = [one.channel for one in each if one.channel is not None]
-    return {
-        "host": each[0].host,
-        "hostname": each[0].hostname,
-        "clients": mine,
-        "latency_us": {name: number(sum(column) / len(column)) for name, column in values.items()},
-        "share_of_slowest": sum(owner.shares[index] for index in mine) if owner.shares else None,
-        "share_of_all": sum(owner.fair[index] for index in mine) if owner.fair else None,
-        "clock": {
-            "offset_us": clocks[-1].offset_ns / 1e3,
-            "error_us": max(one.error_ns for one in clocks) / 1e3,
-            "drift_ppm": max((one.clock.drift_ppm for one in each), key=abs),
-        },
-        "channel": {
-            "bytes": max(one.bytes for one in channels),
-            "wakeups": max(one.wakeups for one in channels),
-            "cpu_ms": max(one.cpu_ms for one in channels),
-        }
+    return LoadHost(
+        host=each[0].host,
+        hostname=each[0].hostname,
+        clients=mine,
+        latency_us={name: number(sum(column) / len(column)) for name, column in values.items()},
+        share_of_slowest=sum(owner.shares[index] for index in mine) if owner.shares else None,
+        share_of_all=sum(owner.fair[index] for index in mine) if owner.fair else None,
+        clock=HostClock(
+            offset_us=clocks[-1].offset_ns / 1e3,
+            error_us=max(one.error_ns for one in clocks) / 1e3,
+            drift_ppm=max((one.clock.drift_ppm for one in each), key=abs),
+        ),
+        channel=HostChannel(
+            bytes=max(one.bytes for one in channels),
+            wakeups=max(one.wakeups for one in channels),
+            cpu_ms=max(one.cpu_ms for one in channels),
+        )
         if channels
         else None,
-    }
+    )

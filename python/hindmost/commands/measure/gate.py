@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from cyclopts import Parameter
 
@@ -71,34 +71,30 @@ def report_unmeasured(
     from hindmost.commands.measure.view.limits import limit_lines, unmeasured_view
     from hindmost.core.plan.limits import parse_limits
     from hindmost.core.store import now_utc
+    from hindmost.core.store.types import Target
     from hindmost.present.markdown import render_markdown
 
     limits = judge_unmeasured(error, parse_limits(texts))
     if not limits:
         raise error
-    document = {
-        "target": {"name": target, "address": ""},
-        "created": now_utc(),
-        "seconds_total": 0.0,
-        "limits": limits,
-    }
-    files = {junit: render_junit(document), markdown: render_markdown(unmeasured_view(target, limits))}
+    server = Target(name=target, protocol="", address="", managed=False)
+    tests = render_junit(limits, server, now_utc(), 0.0)
+    files = {junit: tests, markdown: render_markdown(unmeasured_view(target, limits))}
     faults = [fault for path, text in files.items() if path and (fault := write_in_place(path, text))]
-    say(*getattr(error, "__notes__", ()), *limit_lines(document), *map(format_write_error, faults))
+    say(*getattr(error, "__notes__", ()), *limit_lines(limits), *map(format_write_error, faults))
     return exit_code(limits)
 
 
-def render_files(
-    document: Mapping[str, Any], *, junit: Path | None, markdown: Path | None
-) -> dict[Path, str]:
-    """Return the text of each requested file, by path."""
+def render_files(answer: object, *, junit: Path | None, markdown: Path | None) -> dict[Path, str]:
+    """Return the text of each requested file of a measurement, by path."""
     from hindmost.commands.measure.view import view
     from hindmost.commands.measure.view.junit import render_junit
     from hindmost.present.markdown import render_markdown
 
     files = {}
+    doc = cast("Measure", answer)
     if junit is not None:
-        files[junit] = render_junit(document)
+        files[junit] = render_junit(doc.limits or (), doc.target, doc.created, doc.seconds_total)
     if markdown is not None:
-        files[markdown] = render_markdown(view(cast("Measure", document)))
+        files[markdown] = render_markdown(view(doc))
     return files

@@ -70,19 +70,19 @@ def over_runs(
     values = _shared_percentiles([one.values for one in shown])
     if not plan.quick and (wide := _wide(values, plan)):
         remaining.append(Reason("wide-intervals", "inconclusive", "", labels=wide))
-    return {
-        "latency_us": estimates(values, remaining) if shown else {},
-        "verdict": overall(remaining) if shown else "inconclusive",
-        "runs": len(good),
-        "of": len(runs),
-        "interference_share": _mean([one.taken for one in looked]),
-        "counted_share": _mean([one.counted for one in good]),
-        "interruptions": sum(one.interruptions for one in looked),
-        "seen_us": max((one.seen_us for one in looked if math.isfinite(one.seen_us)), default=None),
-        "sources": list(dict.fromkeys(source for one in looked for source in one.sources)),
-        "unsettled": _find_unsettled(shown),
-        "refused": refusal(why),
-    }
+    return documents.Isolated(
+        latency_us=estimates(values, remaining) if shown else {},
+        verdict=overall(remaining) if shown else "inconclusive",
+        runs=len(good),
+        of=len(runs),
+        interference_share=_mean([one.taken for one in looked]),
+        counted_share=_mean([one.counted for one in good]),
+        interruptions=sum(one.interruptions for one in looked),
+        seen_us=max((one.seen_us for one in looked if math.isfinite(one.seen_us)), default=None),
+        sources=list(dict.fromkeys(source for one in looked for source in one.sources)),
+        unsettled=_find_unsettled(shown),
+        refused=refusal(why),
+    )
 
 
 def _shared_percentiles(runs: Sequence[Values]) -> list[dict[str, float]]:
@@ -104,16 +104,14 @@ def _wide(runs: Sequence[Values], plan: MeasurePlan) -> tuple[str, ...]:
 
 def decides(isolated: documents.Isolated | None, plan: MeasurePlan) -> bool:
     """Whether isolated latency decides the verdict: there was interference, and every percentile is valid."""
-    if plan.decide_on == "raw" or isolated is None or isolated["refused"] or not isolated["interruptions"]:
+    if plan.decide_on == "raw" or isolated is None or isolated.refused or not isolated.interruptions:
         return False
-    estimates = [
-        isolated["latency_us"].get(name) for name in plan.labels if name not in isolated["unsettled"]
-    ]
+    estimates = [isolated.latency_us.get(name) for name in plan.labels if name not in isolated.unsettled]
     return (
-        isolated["verdict"] == "valid"
+        isolated.verdict == "valid"
         and len(estimates) == len(plan.labels)
         and all(
-            one is not None and one["verdict"] == "valid" and one["high"] not in (None, math.inf)
+            one is not None and one.verdict == "valid" and one.high not in (None, math.inf)
             for one in estimates
         )
     )
@@ -131,14 +129,14 @@ def _find_unsettled(runs: Sequence[RunIsolated]) -> list[str]:
 
 def describe_valid(isolated: documents.Isolated | None, plan: MeasurePlan) -> str:
     """Format the valid isolated latencies; empty if there was no interference."""
-    if isolated is None or not isolated["interruptions"]:
+    if isolated is None or not isolated.interruptions:
         return ""
     estimates = [
-        (name, isolated["latency_us"].get(name)) for name in plan.labels if name not in isolated["unsettled"]
+        (name, isolated.latency_us.get(name)) for name in plan.labels if name not in isolated.unsettled
     ]
-    believed = [(name, one) for name, one in estimates if one is not None and one["verdict"] == "valid"]
-    good = [format_figure(name, one) for name, one in believed if one["low"] is not None]
-    share = percent(isolated["interference_share"] or 0.0)
+    believed = [(name, one) for name, one in estimates if one is not None and one.verdict == "valid"]
+    good = [format_figure(name, one) for name, one in believed if one.low is not None]
+    share = percent(isolated.interference_share or 0.0)
     taken = f"excluding {share} of CPU time used by the hypervisor or others"
     return f"{', '.join(good)}, {taken}" if good else ""
 
@@ -160,27 +158,27 @@ def describe_run(run: RunFigures) -> documents.RunIsolated | None:
     isolated = run.isolated
     if isolated is None:
         return None
-    return {
-        "isolated_us": {
+    return documents.RunIsolated(
+        isolated_us={
             name: _value_of(value, isolated.intervals.get(name)) for name, value in isolated.values.items()
         },
-        "unsettled": list(isolated.unsettled),
-        "interference_share": number(isolated.taken),
-        "counted_share": number(isolated.counted),
-        "interruptions": isolated.interruptions,
-        "spells": isolated.spells,
-        "seen_us": number(isolated.seen_us),
-        "sources": list(isolated.sources),
-        "refused": refusal(isolated.refused),
-    }
+        unsettled=list(isolated.unsettled),
+        interference_share=number(isolated.taken),
+        counted_share=number(isolated.counted),
+        interruptions=isolated.interruptions,
+        spells=isolated.spells,
+        seen_us=number(isolated.seen_us),
+        sources=list(isolated.sources),
+        refused=refusal(isolated.refused),
+    )
 
 
 def _value_of(value: float, interval: Estimate | None) -> Value:
-    return to_value(interval) if interval else {"value": number(value), "low": None, "high": None}
+    return to_value(interval) if interval else Value(value=number(value), low=None, high=None)
 
 
 def refusal(why: Refusal | None) -> documents.IsolatedRefusal | None:
     """Return a refusal as a document."""
     if why is None:
         return None
-    return {"code": why.code, "text": why.text, "need": why.need, "values": dict(why.values)}
+    return documents.IsolatedRefusal(code=why.code, text=why.text, need=why.need, values=dict(why.values))

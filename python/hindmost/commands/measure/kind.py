@@ -58,10 +58,10 @@ def publish(study: Study, result: Measure, page: Path | None = None) -> Publishe
     from hindmost.commands.measure.view import render_terminal, view
     from hindmost.commands.measure.view.limits import limit_lines
 
-    limits = result.get("limits")
-    code = exit_code(limits) if limits else EXITS[result["verdict"]]
+    limits = result.limits or []
+    code = exit_code(limits) if limits else EXITS[result.verdict]
     shown = publish_view(study, "result.json", result, view(result), code, page)
-    return replace(shown, account=lambda: render_terminal(result, verbose=True), said=limit_lines(result))
+    return replace(shown, account=lambda: render_terminal(result, verbose=True), said=limit_lines(limits))
 
 
 def _report_missing_capture(plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
 
 from hindmost._engine import Histogram
 from hindmost.core.plan import MeasurePlan
@@ -25,18 +27,18 @@ def curve(histogram: Histogram, points: int = 400) -> documents.Curve:
     """Return the quantile function at points evenly spaced in -log10(1 - q), which resolves the tail."""
     n = histogram.count
     if n == 0:
-        return {"q": [], "us": []}
+        return documents.Curve(q=[], us=[])
     levels = 1.0 - 10.0 ** -np.linspace(0.0, math.log10(max(n, 10)), points)
     values = histogram.quantiles(levels.tolist())
     us = [math.inf if v is None else round(v / 1e3, 4) for v in values]
     kept = [(q, v) for level, v in zip(levels, us, strict=True) if (q := round(float(level), 9)) < 1.0]
-    return {"q": [q for q, _ in kept], "us": [v for _, v in kept]}
+    return documents.Curve(q=[q for q, _ in kept], us=[v for _, v in kept])
 
 
 def run_curves(runs: Sequence[RunFigures]) -> list[documents.RunCurve]:
     """Return the curve of each run."""
     points = max(10, min(RUN_POINTS, ALL_POINTS // max(1, len(runs))))
-    return [{"run": run.number, **curve(run.latency, points)} for run in runs]
+    return [documents.RunCurve(run=run.number, **asdict(curve(run.latency, points))) for run in runs]
 
 
 def outstanding(histogram: Histogram, plan: MeasurePlan) -> documents.Outstanding | None:
@@ -52,12 +54,12 @@ def outstanding(histogram: Histogram, plan: MeasurePlan) -> documents.Outstandin
         low, counts = low[edges], np.add.reduceat(counts, edges)
     share = counts / histogram.count
     workers = plan.clients * plan.threads
-    return {
-        "values": [int(v) for v in low],
-        "share": [float(s) for s in share],
-        "per_client": workers > 1,
-        "connections": math.ceil(plan.connections / workers),
-    }
+    return documents.Outstanding(
+        values=[int(v) for v in low],
+        share=[float(s) for s in share],
+        per_client=workers > 1,
+        connections=math.ceil(plan.connections / workers),
+    )
 
 
 def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series:
@@ -89,18 +91,19 @@ def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series
         p99.append(_weighted_mean([(cell["count"], cell["p99_ns"]) for cell in cells]))
         before = end
     measure_from_s = result["warmup_s"] + result["calibration"]["seconds"]
-    found: documents.Series = {
-        "run": run.number,
-        "t_s": t_s,
-        "rate": rate,
-        "p50_us": p50,
-        "p99_us": p99,
-        "measure_from_s": measure_from_s,
-    }
+    requested: list[float] | UnsetType = UNSET
     if plan.schedule is not None and plan.rate_per_s is not None and t_s:
         edges = [at - measure_from_s for at in (0.0, *t_s)]
-        found["requested"] = [round(one, 1) for one in mean_rates(plan.schedule, plan.rate_per_s, edges)]
-    return found
+        requested = [round(one, 1) for one in mean_rates(plan.schedule, plan.rate_per_s, edges)]
+    return documents.Series(
+        run=run.number,
+        t_s=t_s,
+        rate=rate,
+        requested=requested,
+        p50_us=p50,
+        p99_us=p99,
+        measure_from_s=measure_from_s,
+    )
 
 
 def all_series(runs: Sequence[RunFigures], plan: MeasurePlan) -> list[documents.Series]:
@@ -137,5 +140,5 @@ def shares_by_quantile(runs: Sequence[RunFigures], totals: Totals) -> list[docum
     for i, level in enumerate(SHARE_LEVELS):
         inside = counts[i] - counts[i + 1]
         if inside.sum() > 0:
-            rows.append({"q": level, "shares": [float(s) for s in inside / inside.sum()]})
+            rows.append(documents.SharesAt(q=level, shares=[float(s) for s in inside / inside.sum()]))
     return rows

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import asdict
+
 from hindmost.core.results.frames import estimate_rows
 from hindmost.core.results.result import Result
+from hindmost.core.store.estimates import to_document
 from hindmost.core.store.measure import Measure, Run
 from hindmost.present.blocks import View
 
@@ -18,17 +21,17 @@ class MeasureResult(Result[Measure]):
     @property
     def verdict(self) -> str:
         """``valid``, ``invalid`` (the instrument distorted the figures) or ``inconclusive``."""
-        return self.document["verdict"]
+        return self.document.verdict
 
     @property
     def runs(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """One row per run: seed, verdict, why it is excluded, rates, counts; latency in microseconds."""
-        return self._frame([_run(one) for one in self.document["runs"]])
+        return self._frame([_run(one) for one in self.document.runs])
 
     @property
     def limits(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """One row per limit: ``held``, ``crossed`` or ``undecided``, the deciding figure, and why."""
-        rows = [dict(one) for one in self.document.get("limits", [])]
+        rows = [to_document(one) for one in self.document.limits or []]
         return self._frame(
             rows, *("limit", "figure", "result", "bound", "unit", "value", "low", "high", "text")
         )
@@ -37,10 +40,10 @@ class MeasureResult(Result[Measure]):
     def parts(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """Service latency, send delay, wire latency and client overhead, as in `latency`."""
         found = {
-            "service": self.document["service_us"],
-            "send_delay": self.document["send_delay_us"],
-            "wire": self.document["wire_us"],
-            "overhead": self.document.get("overhead_us"),
+            "service": self.document.service_us,
+            "send_delay": self.document.send_delay_us,
+            "wire": self.document.wire_us,
+            "overhead": self.document.overhead_us,
         }
         return self._frame([row for of, one in found.items() for row in estimate_rows(of, one or {})])
 
@@ -51,20 +54,21 @@ class MeasureResult(Result[Measure]):
         return view(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:
-        isolated = self.document.get("isolated")
+        isolated = self.document.isolated
         return [
-            *estimate_rows("latency", self.document["latency_us"]),
-            *estimate_rows("isolated", isolated["latency_us"] if isolated else {}),
+            *estimate_rows("latency", self.document.latency_us),
+            *estimate_rows("isolated", isolated.latency_us if isolated else {}),
         ]
 
 
 def _run(run: Run) -> dict[str, Any]:
-    isolated = run.get("isolated")
-    row: dict[str, Any] = {name: run.get(name) for name in ("run", "seed", "started", "seconds", "verdict")}
-    row |= {"excluded": run.get("excluded"), "requested_per_s": run["throughput"]["requested"]}
-    row |= {"achieved_per_s": run["throughput"]["achieved"], **run["counts"]}
-    row |= {f"{label}_us": value for label, value in run["latency_us"].items()}
+    isolated = run.isolated
+    row: dict[str, Any] = {
+        name: getattr(run, name) for name in ("run", "seed", "started", "seconds", "verdict")
+    }
+    row |= {"excluded": run.excluded, "requested_per_s": run.throughput.requested}
+    row |= {"achieved_per_s": run.throughput.achieved, **asdict(run.counts)}
+    row |= {f"{label}_us": value for label, value in run.latency_us.items()}
     return row | {
-        f"isolated_{label}_us": one["value"]
-        for label, one in (isolated["isolated_us"] if isolated else {}).items()
+        f"isolated_{label}_us": one.value for label, one in (isolated.isolated_us if isolated else {}).items()
     }

@@ -10,7 +10,7 @@ from hindmost.core.store import measure as documents
 
 def format_figure(name: str, one: documents.Estimate) -> str:
     """Format an estimate with its interval."""
-    value, low, high = one["value"], one["low"], one["high"]
+    value, low, high = one.value, one.low, one.high
     if value is None:
         return f"{name} unknown"
     if value == math.inf:

@@ -107,13 +107,13 @@ def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> 
 
 def _row(one: StudyEntry, root: Path) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(one, name) for name in _FIRST}
-    row |= {"fault_code": one.fault and one.fault["code"], "fault": one.fault and one.fault["text"]}
+    row |= {"fault_code": one.fault and one.fault.code, "fault": one.fault and one.fault.text}
     row |= {"folder": str(root / one.folder), "headline": one.headline}
     row["created"] = datetime.fromisoformat(one.created) if one.created else None
     for label, estimate in one.latency_us.items():
         row |= {
-            f"{label}_us": estimate["value"],
-            f"{label}_low_us": estimate["low"],
-            f"{label}_high_us": estimate["high"],
+            f"{label}_us": estimate.value,
+            f"{label}_low_us": estimate.low,
+            f"{label}_high_us": estimate.high,
         }
     return row

@@ -109,16 +109,16 @@ def metrics(result: Result[Any]) -> list[Metric]:
 
 
 def _load_metrics(document: Measure, study: Mapping[str, str]) -> Iterator[Metric]:
-    throughput, counts = document["throughput"], document["counts"]
+    throughput, counts = document.throughput, document.counts
     about = "Rate of requests: requested and achieved."
-    for name, rate in (("requested", throughput["requested"]), ("achieved", throughput["achieved"])):
+    for name, rate in (("requested", throughput.requested), ("achieved", throughput.achieved)):
         if rate is not None:
             yield Metric("throughput_per_second", "", "gauge", about, {**study, "of": name}, rate)
     by_outcome = {
-        "completed": counts["completed"],
-        "errors": counts["errors"],
-        "timeouts": counts["timeouts"],
-        "unsent": counts["unsent"],
+        "completed": counts.completed,
+        "errors": counts.errors,
+        "timeouts": counts.timeouts,
+        "unsent": counts.unsent,
     }
     for outcome, count in by_outcome.items():
         labels = {**study, "outcome": outcome}

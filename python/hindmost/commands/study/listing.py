@@ -135,7 +135,7 @@ def _figures(answer: _Answer) -> dict[str, Value]:
     stored = {label: msgspec.structs.asdict(one) for label, one in answer.latency_us.items()}
     found = revive({"schema": "hindmost.measure/2", "latency_us": stored})["latency_us"]
     return {
-        label: {"value": one["value"], "low": one["low"], "high": one["high"]} for label, one in found.items()
+        label: Value(value=one["value"], low=one["low"], high=one["high"]) for label, one in found.items()
     }
 
 

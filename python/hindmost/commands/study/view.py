@@ -22,9 +22,7 @@ def view(doc: Listing, root: str = ".") -> View:
     """Return the view of a list of studies; `root`: path of the listed folder, relative to the page."""
     readable = [one for one in doc.studies if one.fault is None]
     faults = [
-        Item(f"{one.folder}: {one.fault['text']}", "unreadable", "invalid")
-        for one in doc.studies
-        if one.fault
+        Item(f"{one.folder}: {one.fault.text}", "unreadable", "invalid") for one in doc.studies if one.fault
     ]
     trends = [
         Chart(
@@ -74,7 +72,7 @@ def _figure(one: StudyEntry, name: str) -> str:
     found = one.latency_us.get(name)
     if found is None:
         return numbers.MISSING
-    value, low, high = found["value"], found["low"], found["high"]
+    value, low, high = found.value, found.low, found.high
     if value is None or value == math.inf or low is None:
         return numbers.latency(value)
     unit = numbers.unit_for([value])
@@ -98,7 +96,7 @@ def trend(studies: Sequence[StudyEntry], name: str, width: float) -> str | None:
         for one in studies
         for label in TRENDS
         if (found := one.latency_us.get(label))
-        for us in (found["value"], found["low"], found["high"])
+        for us in (found.value, found.low, found.high)
         if us is not None and math.isfinite(us)
     ]
     if not known:
@@ -111,14 +109,14 @@ def trend(studies: Sequence[StudyEntry], name: str, width: float) -> str | None:
         line = []
         for place, one in enumerate(studies):
             found = one.latency_us.get(label)
-            if found is None or found["value"] is None:
+            if found is None or found.value is None:
                 continue
             at = x(float(place))
-            if found["low"] is not None and found["high"] is not None:
-                plot.line([(at, y(found["low"])), (at, y(found["high"]))], f"side {cls}")
+            if found.low is not None and found.high is not None:
+                plot.line([(at, y(found.low)), (at, y(found.high))], f"side {cls}")
             when = writing.moment(one.created or "")
-            title = f"{one.folder}: {label} {numbers.latency(found['value'])}, {when}"
-            plot.dot(at, y(found["value"]), cls=cls, title=title)
-            line.append((at, y(found["value"])))
+            title = f"{one.folder}: {label} {numbers.latency(found.value)}, {when}"
+            plot.dot(at, y(found.value), cls=cls, title=title)
+            line.append((at, y(found.value)))
         plot.line(line, f"side thin {cls}")
     return str(plot)

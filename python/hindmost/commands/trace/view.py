@@ -236,7 +236,7 @@ def _notes(doc: Trace) -> Iterator[Item]:
     for one in doc.unmatched:
         yield Item(f"{numbers.count(one.requests)} requests were not followed: {one.why}", "note", "note")
     for note in doc.notes:
-        yield Item(note["text"], "note", "note")
+        yield Item(note.text, "note", "note")
 
 
 def _cost(doc: Trace) -> str:

@@ -66,7 +66,7 @@ def _summary(doc: RingView) -> list[str]:
         lines.append(f"p{doc.percentile:g}: last {last}, {low} to {high}")
     change, boot = doc.change, doc.bootstrap
     if not math.isnan(change.ratio):
-        ends = "" if boot["low"] is None else f"; by block bootstrap [{boot['low']:.2f}, {boot['high']:.2f}]"
+        ends = "" if boot.low is None else f"; by block bootstrap [{boot.low:.2f}, {boot.high:.2f}]"
         lines.append(
             f"{change.ratio:.2f} [{change.low:.2f}, {change.high:.2f}] times the baseline's"
             f" (blocks of {doc.block_s:g} s, effectively {change.effective:.0f}){ends}"

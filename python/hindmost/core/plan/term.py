@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from hindmost.core.names import nearest
 from hindmost.core.plan.units import (
@@ -163,14 +162,17 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
     return Term(name, _limit(name, match["limit"], text), isolated, above, request, text.strip())
 
 
-def share(name: str, counts: Mapping[str, Any]) -> tuple[int, int]:
+def share(name: str, counts: object) -> tuple[int, int]:
     """Return the number of requests in a share, and of how many; a run without requests has a base of 1.
 
-    >>> share("unanswered", {"scheduled": 100, "timeouts": 3, "unsent": 1})
+    `counts` is a `hindmost.core.store.types.Counts`.
+
+    >>> from types import SimpleNamespace
+    >>> share("unanswered", SimpleNamespace(scheduled=100, timeouts=3, unsent=1))
     (4, 100)
     """
     outcomes, base = SHARES[name]
-    return sum(counts[outcome] for outcome in outcomes), max(1, counts[base])
+    return sum(getattr(counts, outcome) for outcome in outcomes), max(1, getattr(counts, base))
 
 
 def _limit(name: str, written: str, text: str) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from hindmost import _engine
 from hindmost.core.frames import Library, import_library
 from hindmost.core.names import nearest
+from hindmost.core.store.measure import Estimate
 from hindmost.core.store.older import COLUMNS
 from hindmost.errors import StudyError, UsageError
 
@@ -32,11 +33,11 @@ PLACE = ("part", "run", "client")
 """Origin of a request: the part of the study (``.`` for the study itself), the run, the client."""
 
 
-def estimate_rows(of: str, estimates: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def estimate_rows(of: str, estimates: Mapping[str, Estimate]) -> Iterator[dict[str, Any]]:
     """Yield one row per quantile. A figure is infinite if too many requests were never answered."""
     for label, one in estimates.items():
         names = ("value", "low", "high", "runs", "verdict")
-        yield {"of": of, "quantile": label} | {name: one[name] for name in names if name in one}
+        yield {"of": of, "quantile": label} | {name: getattr(one, name) for name in names}
 
 
 def load_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # noqa: ANN401 (a frame of either)

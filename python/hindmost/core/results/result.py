@@ -54,17 +54,12 @@ class Result(ABC, Generic[Document]):
     @property
     def headline(self) -> str:
         """The answer in one sentence."""
-        return str(self._field("headline", ""))
+        return str(getattr(self.document, "headline", ""))
 
     @property
     def reasons(self) -> Sequence[Reason]:
         """The reasons of the verdict, each with a hint. Empty if there are none."""
-        return cast("Sequence[Reason]", self._field("reasons", ()))
-
-    def _field(self, name: str, default: object) -> object:
-        if isinstance(self.document, Mapping):
-            return self.document.get(name, default)
-        return getattr(self.document, name, default)
+        return cast("Sequence[Reason]", getattr(self.document, "reasons", ()))
 
     @property
     def latency(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
@@ -183,8 +178,8 @@ class Result(ABC, Generic[Document]):
 
     def _repr_html_(self) -> str:
         headline = self.headline.removeprefix(f"{self.verdict}: ")
-        others = [one for one in self.reasons if one["text"] not in headline]
-        notes = [f"{one['level']}: {one['text']}" for one in others[:MOST_NOTES]]
+        others = [one for one in self.reasons if one.text not in headline]
+        notes = [f"{one.level}: {one.text}" for one in others[:MOST_NOTES]]
         try:
             drawn = self.plot()
         except HindmostError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from msgspec import UNSET
 
 from hindmost import _engine
 from hindmost.core.laws import Law
@@ -17,7 +18,7 @@ from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.readings import ClientReading
 from hindmost.core.store.engine import Dispersion
 from hindmost.core.store.estimates import UNKNOWN, Value, to_value
-from hindmost.core.store.measure import Arrivals, ScheduledGaps
+from hindmost.core.store.measure.runs import C2, Arrivals, ScheduledGaps
 from hindmost.stats.series.arrivals import (
     Bins,
     Spans,
@@ -49,7 +50,7 @@ def compare_arrivals(reading: ClientReading, plan: MeasurePlan) -> Arrivals | No
         return None
     parts = plan.clients * plan.threads
     mean_ns = 1e9 * parts / plan.rate_per_s
-    distance: Value = UNKNOWN
+    distance = UNKNOWN
     squared: float | None = None
     law = plan.law
     if law.gaps:
@@ -58,29 +59,27 @@ def compare_arrivals(reading: ClientReading, plan: MeasurePlan) -> Arrivals | No
         squared = anderson_darling(raw, mean_ns, law) if raw else None
     elif reading.scheduled_gaps.count:
         between = distance_between(_bins(reading.gaps), _bins(reading.scheduled_gaps))
-        distance = {"value": between, "low": None, "high": None}
+        distance = Value(value=between, low=None, high=None)
     spans = _spans([thread["dispersion"] for thread in reading.result["threads"]])
-    arrivals: Arrivals = {
-        "gaps": reading.gaps.count,
-        "distance": distance["value"],
-        "low": distance["low"],
-        "high": distance["high"],
-        "anderson_darling": squared,
-        "dispersion": {name: dispersion(each) for name, each in spans.items()},
+    return Arrivals(
+        gaps=reading.gaps.count,
+        distance=distance.value,
+        low=distance.low,
+        high=distance.high,
+        anderson_darling=squared,
+        dispersion={name: dispersion(each) for name, each in spans.items()},
         # The variance of a sample variance over n spans is about 2/(n - 1) of its square.
-        "dispersion_error": {
+        dispersion_error={
             name: math.sqrt(2.0 / max(1, sum(part.spans for part in each) - 1))
             for name, each in spans.items()
         },
-    }
-    if scheduled := _scheduled(reading, law, parts, mean_ns):
-        arrivals["scheduled"] = scheduled
-    return arrivals
+        scheduled=_scheduled(reading, law, parts, mean_ns) or UNSET,
+    )
 
 
 def least_distance(arrivals: Arrivals) -> float | None:
     """Return the low end of the interval of Kolmogorov's distance, or the distance if it has no interval."""
-    return arrivals["distance"] if arrivals["low"] is None else arrivals["low"]
+    return arrivals.distance if arrivals.low is None else arrivals.low
 
 
 def _scheduled(reading: ClientReading, law: Law, parts: int, mean_ns: float) -> ScheduledGaps | None:
@@ -92,10 +91,10 @@ def _scheduled(reading: ClientReading, law: Law, parts: int, mean_ns: float) -> 
     c2: Variation | None = None
     if law.cumulants is not None and reading.scheduled_gaps.count > 1:
         c2 = variation(_bins(reading.scheduled_gaps), mean_ns, law.cumulants, parts)
-    return {
-        "dispersion": {name: dispersion(each) for name, each in _spans(spans_by_worker).items()},
-        "c2": None if c2 is None else {"value": c2.value, "requested": c2.requested, "error": c2.error},
-    }
+    return ScheduledGaps(
+        dispersion={name: dispersion(each) for name, each in _spans(spans_by_worker).items()},
+        c2=None if c2 is None else C2(value=c2.value, requested=c2.requested, error=c2.error),
+    )
 
 
 def _bins(histogram: _engine.Histogram) -> Bins:

@@ -9,7 +9,7 @@ import numpy as np
 from hindmost._engine import Histogram
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.figures import RunFigures
-from hindmost.core.store.measure import Batches
+from hindmost.core.store.measure.batches import Batches, PerWrite, Sizes
 
 MOST_SIZES = 400
 """Most sizes in a chart."""
@@ -37,15 +37,15 @@ def batches(runs: Iterable[RunFigures], plan: MeasurePlan, writes: Histogram) ->
     low, _, counts = (np.frombuffer(part, dtype=np.uint64) for part in writes.bins())
     share = np.cumsum(counts) / writes.count
     shown = np.unique(np.linspace(0, low.size - 1, min(low.size, MOST_SIZES)).astype(int))
-    return {
-        "requested": plan.batching,
-        "writes": writes.count,
-        "requests_per_write": {
-            "mean": writes.mean,
-            "p50": writes.quantile(0.5),
-            "p99": writes.quantile(0.99),
-            "most": writes.max,
-        },
-        "requests_per_segment": requests / segments if segments else None,
-        "sizes": {"requests": [int(low[i]) for i in shown], "share": [float(share[i]) for i in shown]},
-    }
+    return Batches(
+        requested=plan.batching,
+        writes=writes.count,
+        requests_per_write=PerWrite(
+            mean=writes.mean,
+            p50=writes.quantile(0.5),
+            p99=writes.quantile(0.99),
+            most=writes.max,
+        ),
+        requests_per_segment=requests / segments if segments else None,
+        sizes=Sizes(requests=[int(low[i]) for i in shown], share=[float(share[i]) for i in shown]),
+    )

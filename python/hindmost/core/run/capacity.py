@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,8 @@ from hindmost.core.run.figures import RunFigures
 from hindmost.core.run.standstill import standstills
 from hindmost.core.store import measure as documents
 from hindmost.core.store.engine import ClientResult
-from hindmost.core.store.estimates import bounds
+from hindmost.core.store.estimates import number
+from hindmost.core.store.types import Target
 from hindmost.stats import Estimate, positive_mean_interval
 
 Culprit = Literal["server", "client", "connections", "silence"]
@@ -86,24 +87,25 @@ class Saturation:
 
     def document(self) -> documents.Saturation:
         """Return the form it has in ``result.json``."""
-        return {
-            "by": self.by,
-            "requested_per_s": self.requested_per_s,
-            "answered_per_s": {
-                "value": self.answered.value,
-                **bounds(self.answered.low, self.answered.high),
-                "runs": self.answered.n,
-            },
-            "text": self.text,
-            "find": self.find,
-        }
+        return documents.Saturation(
+            by=self.by,
+            requested_per_s=self.requested_per_s,
+            answered_per_s=documents.Rate(
+                value=self.answered.value,
+                low=number(self.answered.low),
+                high=number(self.answered.high),
+                runs=self.answered.n,
+            ),
+            text=self.text,
+            find=self.find,
+        )
 
 
 def answered_share(plan: MeasurePlan, runs: Sequence[RunFigures]) -> float | None:
     """Return the share of requested requests answered in time; None if no rate was requested."""
     if plan.rate_per_s is None or not runs:
         return None
-    return sum(run.counts["completed"] + run.counts["errors"] for run in runs) / _count_requested(
+    return sum(run.counts.completed + run.counts.errors for run in runs) / _count_requested(
         plan, plan.rate_per_s, runs
     )
 
@@ -111,7 +113,7 @@ def answered_share(plan: MeasurePlan, runs: Sequence[RunFigures]) -> float | Non
 def _count_requested(plan: MeasurePlan, rate_per_s: float, runs: Sequence[RunFigures]) -> float:
     """Count the requested requests. For a trace or schedule these are the scheduled ones; its rate varies."""
     if plan.law.dispersion is None:
-        return max(1.0, sum(run.counts["scheduled"] for run in runs))
+        return max(1.0, sum(run.counts.scheduled for run in runs))
     return rate_per_s * plan.duration_s * len(runs)
 
 
@@ -129,12 +131,12 @@ def fell_short(plan: MeasurePlan, runs: Sequence[RunFigures]) -> bool:
     return 1.0 - share - still / requested > limit
 
 
-def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunFigures]) -> Saturation | None:
+def saturation(plan: MeasurePlan, target: Target, runs: Sequence[RunFigures]) -> Saturation | None:
     """Return what limited these runs, or None if they reached the requested rate.
 
     Parameters
     ----------
-    target : mapping
+    target : Target
         As in ``result.json``: ``cpus`` are the server's.
     """
     if plan.rate_per_s is None or not fell_short(plan, runs):
@@ -144,7 +146,7 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
     used = [s for run in runs if (s := run.record.server_cpu_share) is not None]
     share = None
     if used:  # read after the last reply, so it may exceed the CPU time of the measurement itself
-        share = min(1.0, sum(used) / len(used) / max(1, len(target.get("cpus") or [0])))
+        share = min(1.0, sum(used) / len(used) / max(1, len(target.cpus or [0])))
     shares = [part for run in runs for t in instrument.threads(run) if (part := t.get("shares"))]
     silent = sum(part["silent"] for part in shares)
     by: Culprit = "server"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec import UNSET
+
 from hindmost.core.run.figures import RunFigures
 from hindmost.core.store.engine import ClientResult
 from hindmost.core.store.measure import Code, Connections
@@ -19,23 +21,22 @@ def connections(runs: Iterable[RunFigures]) -> Connections | None:
     connects = [counts for result in results if (counts := result.get("connects")) is not None]
     if not connects:
         return None
-    account: Connections = {
-        "made": sum(counts["made"] for counts in connects),
-        "failed": sum(counts["failed"] for counts in connects),
-        "all": sum(counts["all"] for counts in connects),
-        "closed": sum(result["reconnects"] for result in results),
-        "full_handshakes": sum(counts.get("full_handshakes", 0) for counts in connects),
-        "resumed_handshakes": sum(counts.get("resumed_handshakes", 0) for counts in connects),
-        "by_turns": any(result.get("by_turns") for result in results),
-    }
-    if datagrams := [part for result in results if (part := result.get("datagrams")) is not None]:
-        account["late"] = sum(part["late"] for part in datagrams)
-        account["refused"] = sum(part["refused"] for part in datagrams)
-        account["oversized"] = sum(part.get("oversized", 0) for part in datagrams)
-    if streams := [unhandled for result in results if (unhandled := result.get("unhandled")) is not None]:
-        account["refused_streams"] = sum(part["refused"] for part in streams)
-        account["left_alone"] = sum(part["left_alone"] for part in streams)
-    return account
+    datagrams = [part for result in results if (part := result.get("datagrams")) is not None]
+    streams = [unhandled for result in results if (unhandled := result.get("unhandled")) is not None]
+    return Connections(
+        made=sum(counts["made"] for counts in connects),
+        failed=sum(counts["failed"] for counts in connects),
+        all=sum(counts["all"] for counts in connects),
+        closed=sum(result["reconnects"] for result in results),
+        full_handshakes=sum(counts.get("full_handshakes", 0) for counts in connects),
+        resumed_handshakes=sum(counts.get("resumed_handshakes", 0) for counts in connects),
+        by_turns=any(result.get("by_turns") for result in results),
+        late=sum(part["late"] for part in datagrams) if datagrams else UNSET,
+        refused=sum(part["refused"] for part in datagrams) if datagrams else UNSET,
+        oversized=sum(part.get("oversized", 0) for part in datagrams) if datagrams else UNSET,
+        refused_streams=sum(part["refused"] for part in streams) if streams else UNSET,
+        left_alone=sum(part["left_alone"] for part in streams) if streams else UNSET,
+    )
 
 
 def codes(runs: Iterable[RunFigures]) -> dict[str, Code]:
@@ -44,8 +45,8 @@ def codes(runs: Iterable[RunFigures]) -> dict[str, Code]:
     for result in _results(runs):
         for code, counted in result.get("codes", {}).items():
             earlier = totals.get(code)
-            count = counted["count"] + (earlier["count"] if earlier else 0)
-            totals[code] = {"count": count, "outcome": counted["outcome"]}
+            count = counted["count"] + (earlier.count if earlier else 0)
+            totals[code] = Code(count=count, outcome=counted["outcome"])
     return dict(sorted(totals.items()))
 
 
@@ -56,18 +57,20 @@ def codes_by_kind(runs: Iterable[RunFigures]) -> dict[str, dict[str, Code]]:
         for kind, codes in result.get("kind_codes", {}).items():
             sums = totals.setdefault(kind, {})
             for code, counted in codes.items():
-                earlier = sums.get(code, {"count": 0})["count"]
-                sums[code] = {"count": counted["count"] + earlier, "outcome": counted["outcome"]}
+                earlier = sums.get(code)
+                count = counted["count"] + (earlier.count if earlier else 0)
+                sums[code] = Code(count=count, outcome=counted["outcome"])
     return {kind: dict(sorted(codes.items())) for kind, codes in totals.items()}
 
 
 def describe_errors(codes: Mapping[str, Code], lost: int) -> str:
     """List the errors, the most frequent first: ``500 x 312, 503 x 4, 2 without a whole reply``.
 
-    >>> describe_errors({"200": {"count": 9, "outcome": "hit"}, "500": {"count": 3, "outcome": "error"}}, 2)
+    >>> found = {"200": Code(count=9, outcome="hit"), "500": Code(count=3, outcome="error")}
+    >>> describe_errors(found, 2)
     '500 x 3, 2 without a whole reply'
     """
-    errors = [(counted["count"], code) for code, counted in codes.items() if counted["outcome"] == "error"]
+    errors = [(counted.count, code) for code, counted in codes.items() if counted.outcome == "error"]
     parts = [f"{code} x {count}" for count, code in sorted(errors, reverse=True)]
     return ", ".join([*parts, *([f"{lost} without a whole reply"] if lost else [])])
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hindmost._engine import Histogram
 from hindmost.core.plan.units import label
-from hindmost.core.run.figures import RunFigures
+from hindmost.core.run.figures import RunFigures, add_counts
 from hindmost.core.run.readings import microseconds
 from hindmost.core.store.estimates import number
 from hindmost.core.store.measure import Endpoint
-from hindmost.core.store.types import Counts
 
 
 def endpoints(
@@ -30,15 +29,7 @@ def endpoints(
     reports = [client.result.get("endpoints", []) for run in runs for client in run.clients]
     servers: list[Endpoint] = []
     for index, latency in sorted(latencies.items()):
-        accounts = [report[index]["counts"] for report in reports]
-        total: Counts = {
-            "scheduled": sum(account["scheduled"] for account in accounts),
-            "completed": sum(account["completed"] for account in accounts),
-            "misses": sum(account["misses"] for account in accounts),
-            "errors": sum(account["errors"] for account in accounts),
-            "timeouts": sum(account["timeouts"] for account in accounts),
-            "unsent": sum(account["unsent"] for account in accounts),
-        }
+        total = add_counts([report[index]["counts"] for report in reports])
         merged = {label(q): number(microseconds(latency, q)) for q in levels}
-        servers.append({"address": reports[0][index]["address"], "counts": total, "merged_us": merged})
+        servers.append(Endpoint(address=reports[0][index]["address"], counts=total, merged_us=merged))
     return servers

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+import msgspec
+
 from hindmost._engine import Histogram
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.plan.units import label
@@ -146,7 +148,7 @@ def read_figures(run: StoredRun, plan: MeasurePlan) -> RunFigures:
     totals.add(clients)
     totals.pack()
     how, levels = plan.aggregate, plan.quantiles
-    kinds = [kind for kind in clients[0].result["kinds"] if _counts(clients, kind)["scheduled"]]
+    kinds = [kind for kind in clients[0].result["kinds"] if _counts(clients, kind).scheduled]
 
     def over_clients(what: What, level: float | None, kind: str | None = None) -> float:
         return run_value([microseconds(_pick(reading, what, kind), level) for reading in clients], how)
@@ -206,14 +208,8 @@ def _counts(clients: Sequence[ClientReading], kind: str | None) -> Counts:
 
 def add_counts(parts: Sequence[Counts] | Sequence[ClientCounts]) -> Counts:
     """Add up the counts of several clients, kinds or runs."""
-    return {
-        "scheduled": sum(part["scheduled"] for part in parts),
-        "completed": sum(part["completed"] for part in parts),
-        "misses": sum(part["misses"] for part in parts),
-        "errors": sum(part["errors"] for part in parts),
-        "timeouts": sum(part["timeouts"] for part in parts),
-        "unsent": sum(part["unsent"] for part in parts),
-    }
+    each = [msgspec.convert(part, Counts, from_attributes=True) for part in parts]
+    return Counts(**{name: sum(getattr(one, name) for one in each) for name in Counts.__struct_fields__})
 
 
 def _client(reading: ClientReading, plan: MeasurePlan) -> ClientFigures:

@@ -171,7 +171,7 @@ def late_share(run: RunFigures, stage: Literal["writing", "reading", "waiting"])
         client woke late).
     """
     late_counts = [thread["late"][stage]["requests"] for thread in threads(run) if "late" in thread]
-    return sum(late_counts) / max(1, run.counts["scheduled"]) if late_counts else None
+    return sum(late_counts) / max(1, run.counts.scheduled) if late_counts else None
 
 
 def own_send_delay(run: RunFigures) -> float | None:
@@ -200,7 +200,7 @@ def other_retransmits(run: RunFigures) -> int:
 
 def retransmits_per_request(run: RunFigures) -> float | None:
     """Return the segments that our connections retransmitted, per request."""
-    return retransmits(run) / max(1, run.counts["scheduled"]) if _sockets(run) else None
+    return retransmits(run) / max(1, run.counts.scheduled) if _sockets(run) else None
 
 
 def drops(run: RunFigures) -> int:
@@ -224,7 +224,7 @@ def blocked_share(run: RunFigures) -> float | None:
     """Return the share of requests that the kernel did not accept in one write."""
     sockets = _sockets(run)
     return (
-        sum(socket["blocked_writes"] for socket in sockets) / max(1, run.counts["scheduled"])
+        sum(socket["blocked_writes"] for socket in sockets) / max(1, run.counts.scheduled)
         if sockets
         else None
     )

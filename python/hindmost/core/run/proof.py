@@ -11,9 +11,9 @@ from hindmost import _engine
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run import limits
 from hindmost.core.store import StoredRun
-from hindmost.core.store.estimates import bounds
+from hindmost.core.store.estimates import number
 from hindmost.core.store.manifest import Witness
-from hindmost.core.store.measure import Capture, CaptureComparison, Curve, Differences, Margin
+from hindmost.core.store.measure import Capture, CaptureComparison, Curve, Curves, Differences, Margin
 from hindmost.errors import StudyError
 from hindmost.stats import Agreement, Estimate, agreement, constancy, mean_interval, positive_mean_interval
 from hindmost.stats.tables import RunValues
@@ -53,24 +53,24 @@ def compare_captures(runs: Sequence[StoredRun], plan: MeasurePlan) -> Capture | 
     ]
     latencies = [_read(run) for run, _ in good]
     faults = [record for record in records if record.fault]
-    return {
-        "runs": len(good),
-        "of": len(runs),
-        "requests": sum(len(part["capture"]) for part in latencies),
-        "answered": sum(record.answered or 0 for _, record in good),
-        "dropped": sum(record.dropped or 0 for record in records),
-        "connections": next((record.connections or None for _, record in good), None),
-        "code": faults[0].code or None if faults else None,
-        "fault": faults[0].fault or None if faults else None,
-        "hint": faults[0].hint or None if faults else None,
-        "wire": _compare("wire", latencies),
-        "service": _compare("service", latencies),
-        "curves": {
-            "capture": _curve([part["capture"] for part in latencies]),
-            "wire": _curve([part["wire"] for part in latencies]),
-            "service": _curve([part["service"] for part in latencies]),
-        },
-    }
+    return Capture(
+        runs=len(good),
+        of=len(runs),
+        requests=sum(len(part["capture"]) for part in latencies),
+        answered=sum(record.answered or 0 for _, record in good),
+        dropped=sum(record.dropped or 0 for record in records),
+        connections=next((record.connections or None for _, record in good), None),
+        code=faults[0].code or None if faults else None,
+        fault=faults[0].fault or None if faults else None,
+        hint=faults[0].hint or None if faults else None,
+        wire=_compare("wire", latencies),
+        service=_compare("service", latencies),
+        curves=Curves(
+            capture=_curve([part["capture"] for part in latencies]),
+            wire=_curve([part["wire"] for part in latencies]),
+            service=_curve([part["service"] for part in latencies]),
+        ),
+    )
 
 
 def _read(run: StoredRun) -> dict[str, Microseconds]:
@@ -113,40 +113,43 @@ def _compare(what: str, latencies: Sequence[dict[str, Microseconds]]) -> Capture
     names = [name for name in LEVELS if any(name in run.gap for run in each)]
     gap = {name: _over_runs([run.gap for run in each], name) for name in names}
     goal_us, upto = GOALS[what]
-    within_goal = {name: margin["value"] for name, margin in gap.items() if LEVELS[name] <= LEVELS[upto]}
-    return {
-        "requests": pooled.count,
-        "ours_us": {
-            name: _over_runs([run.ours for run in each], name, positive_mean_interval) for name in gap
-        },
-        "capture_us": {
+    within_goal = {name: margin.value for name, margin in gap.items() if LEVELS[name] <= LEVELS[upto]}
+    return CaptureComparison(
+        requests=pooled.count,
+        ours_us={name: _over_runs([run.ours for run in each], name, positive_mean_interval) for name in gap},
+        capture_us={
             name: _over_runs([run.theirs for run in each], name, positive_mean_interval) for name in gap
         },
-        "gap_us": gap,
-        "request_us": {name: _spread(pooled, name) for name in gap},
-        "constancy_us": constancy(within_goal) if len(within_goal) > 1 else None,
-        "upto": list(within_goal)[-1] if within_goal else upto,
-        "goal_us": goal_us,
-    }
+        gap_us=gap,
+        request_us={name: _spread(pooled, name) for name in gap},
+        constancy_us=constancy(within_goal) if len(within_goal) > 1 else None,
+        upto=list(within_goal)[-1] if within_goal else upto,
+        goal_us=goal_us,
+    )
 
 
 def _over_runs(
     values: Sequence[dict[str, float]], name: str, summarize: Callable[[RunValues], Estimate] = mean_interval
 ) -> Margin:
     estimate = summarize([gaps[name] for gaps in values if name in gaps])
-    return {"value": estimate.value, **bounds(estimate.low, estimate.high), "runs": estimate.n}
+    return Margin(
+        value=estimate.value,
+        low=number(estimate.low),
+        high=number(estimate.high),
+        runs=estimate.n,
+    )
 
 
 def _spread(pooled: Agreement, name: str) -> Differences:
     near = pooled.near[name]
-    return {"value": near.median, "low": near.low, "high": near.high}
+    return Differences(value=near.median, low=near.low, high=near.high)
 
 
 def _curve(parts: Sequence[Microseconds]) -> Curve:
     """Return the quantile function of all runs' requests at levels spaced evenly on a tail scale."""
     values = np.concatenate([part[~np.isnan(part)] for part in parts]) if parts else np.empty(0)
     if values.size == 0:
-        return {"q": [], "us": []}
+        return Curve(q=[], us=[])
     levels = 1.0 - 10.0 ** -np.linspace(0.0, np.log10(max(values.size, 10)), _POINTS, endpoint=False)
     us = np.quantile(values, levels)
-    return {"q": [round(float(q), 9) for q in levels], "us": [round(float(v), 3) for v in us]}
+    return Curve(q=[round(float(q), 9) for q in levels], us=[round(float(v), 3) for v in us])

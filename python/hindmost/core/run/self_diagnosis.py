@@ -176,23 +176,24 @@ def self_diagnosis(
     """
     beyond = 1.0 - max(plan.quantiles)
     levels = {reason.code: reason.level for reason in reasons}
-    return {
-        "figures": [_figure(row, runs, beyond, levels) for row in ROWS],
-        "neighbours": [
-            {
-                "name": neighbour.name,
-                "pid": neighbour.pid,
-                "share": neighbour.share,
-                "turns_per_s": neighbour.turns_per_s,
-                "bound": neighbour.bound,
-                "kernel": neighbour.kernel,
-            }
+    return documents.Instrument(
+        figures=[_figure(row, runs, beyond, levels) for row in ROWS],
+        neighbours=[
+            documents.Neighbour(
+                name=neighbour.name,
+                pid=neighbour.pid,
+                share=neighbour.share,
+                turns_per_s=neighbour.turns_per_s,
+                bound=neighbour.bound,
+                kernel=neighbour.kernel,
+            )
             for neighbour in instrument.list_neighbours(runs)[:8]
         ],
-        "interrupts": [
-            {"source": name, "per_s": per_s} for name, per_s in instrument.interrupt_sources(runs)[:8]
+        interrupts=[
+            documents.InterruptSource(source=name, per_s=per_s)
+            for name, per_s in instrument.interrupt_sources(runs)[:8]
         ],
-    }
+    )
 
 
 def _figure(
@@ -203,12 +204,12 @@ def _figure(
     note, grave = (limit(beyond) if callable(limit) else limit for limit in (row.note, row.grave))
     level = levels.get(row.code or "")
     exceeds = value is not None and note is not None and value > note
-    return {
-        "id": row.id,
-        "title": row.title,
-        "value": value,
-        "unit": row.unit,
-        "note_above": note,
-        "grave_above": grave,
-        "mark": "fine" if level is None or not exceeds else "note" if level == "note" else "unfit",
-    }
+    return documents.Figure(
+        id=row.id,
+        title=row.title,
+        value=value,
+        unit=row.unit,
+        note_above=note,
+        grave_above=grave,
+        mark="fine" if level is None or not exceeds else "note" if level == "note" else "unfit",
+    )

@@ -151,12 +151,12 @@ def _findings(
 
 
 def _errors(run: RunFigures) -> RunStatus | None:
-    share = run.counts["errors"] / max(1, run.counts["scheduled"])
+    share = run.counts.errors / max(1, run.counts.scheduled)
     if share <= limits.ERROR_INCONCLUSIVE:
         return None
     which = describe_errors(codes([run]), count_lost([run]))
-    text = f"{run.counts['errors']} requests ({percent(share)}) failed" + (f": {which}" if which else "")
-    return RunStatus("errors", text, "errors", values={"errors": run.counts["errors"], "share": share})
+    text = f"{run.counts.errors} requests ({percent(share)}) failed" + (f": {which}" if which else "")
+    return RunStatus("errors", text, "errors", values={"errors": run.counts.errors, "share": share})
 
 
 def _is_own_fault(run: RunFigures, plan: MeasurePlan) -> bool:

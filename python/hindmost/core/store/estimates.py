@@ -22,13 +22,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypedDict, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from hindmost.core.store.types import Microseconds, Number
+from hindmost.core.store.types import Document, Microseconds, Number
 
-Document = TypeVar("Document")
+Plain = TypeVar("Plain")
 
 
 class Interval(Protocol):
@@ -47,14 +47,14 @@ class Interval(Protocol):
         """Upper end; NaN without an interval."""
 
 
-class Bounds(TypedDict):
+class Bounds(Document):
     """The ends of an interval; null without one."""
 
     low: Number
     high: Number
 
 
-class Value(TypedDict):
+class Value(Document):
     """A figure in microseconds and its interval."""
 
     value: Microseconds
@@ -62,7 +62,7 @@ class Value(TypedDict):
     high: Microseconds
 
 
-UNKNOWN: Value = {"value": None, "low": None, "high": None}
+UNKNOWN = Value(value=None, low=None, high=None)
 
 
 def number(value: float | None) -> float | None:
@@ -79,8 +79,8 @@ def numbers(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: number(value) for name, value in values.items()}
 
 
-def bounds(low: float, high: float) -> Bounds:
-    """Convert the ends of an interval.
+def bounds(low: float, high: float) -> dict[str, float | None]:
+    """Return the ends of an interval as arguments of a document.
 
     >>> bounds(0.5, float("inf"))
     {'low': 0.5, 'high': inf}
@@ -95,12 +95,12 @@ def to_value(estimate: Interval) -> Value:
 
     >>> from hindmost.stats import mean_interval
     >>> to_value(mean_interval([30.0]))
-    {'value': 30.0, 'low': None, 'high': None}
+    Value(value=30.0, low=None, high=None)
     """
-    return {"value": number(estimate.value), **bounds(estimate.low, estimate.high)}
+    return Value(value=number(estimate.value), **bounds(estimate.low, estimate.high))
 
 
-def without_nan(document: Document) -> Document:
+def without_nan(document: Plain) -> Plain:
     """Return the document with None for every unknown number, and no type of numpy; tuples become lists."""
     return _each(document, lambda value: number(float(value)))  # type: ignore[return-value]
 
@@ -117,9 +117,7 @@ def encode(document: object, indent: int | None = None) -> str:
     >>> encode({"value": float("inf"), "low": 31.5, "high": float("nan")})
     '{"value": "inf", "low": 31.5, "high": null}'
     """
-    if isinstance(document, msgspec.Struct):
-        document = _builtins(document)
-    return json.dumps(_each(document, _in_json), allow_nan=False, indent=indent)
+    return json.dumps(_each(_builtins(document), _in_json), allow_nan=False, indent=indent)
 
 
 def _builtins(document: object) -> Any:  # noqa: ANN401 (plain data)
@@ -135,6 +133,8 @@ def _each(part: object, change: Callable[[float], object]) -> object:
         return change(part)
     if part is None or isinstance(part, (str, int)):
         return part
+    if isinstance(part, msgspec.Struct):
+        return type(part)(**{name: _each(getattr(part, name), change) for name in part.__struct_fields__})
     if isinstance(part, Mapping):
         return {key: _each(value, change) for key, value in part.items()}
     return [_each(value, change) for value in part] if isinstance(part, (list, tuple)) else part

@@ -31,7 +31,7 @@ from hindmost.core.documents import read_json
 from hindmost.core.store import older
 from hindmost.core.store.types import Note
 
-Document = TypeVar("Document", bound=msgspec.Struct)
+Document = TypeVar("Document")
 LATE = math.inf
 INFINITE = {"inf": LATE, "-inf": -LATE}
 LATENCIES = ("latency_us", "service_us", "send_delay_us", "connect_us", "handshake_us")

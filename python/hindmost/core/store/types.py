@@ -1,12 +1,9 @@
-"""Numbers and words that several documents share.
+"""Numbers, words and parts that several documents share."""
 
-The classes in this package are types of plain dictionaries, for the checker, and the source of the JSON
-Schemas. They cost nothing at run time.
-"""
-
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, dataclass_transform
+from typing import Annotated, Any, Literal, dataclass_transform
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 Verdict = Literal["valid", "invalid", "inconclusive"]
 
@@ -60,7 +57,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, metaclass=DocumentType
     """
 
 
-class Reason(TypedDict):
+class Reason(Document):
     """A reason of the verdict, or a note that does not change it; backticks in a hint enclose commands.
 
     ``labels``: the quantiles it concerns; empty means the whole measurement. ``values``: the parameters of
@@ -71,11 +68,11 @@ class Reason(TypedDict):
     level: Literal["invalid", "inconclusive", "note"]
     text: str
     hint: str | None
-    labels: NotRequired[list[Label]]
-    values: NotRequired[dict[str, Any]]
+    labels: list[Label] | UnsetType = UNSET
+    values: dict[str, Any] | UnsetType = UNSET
 
 
-class Note(TypedDict):
+class Note(Document):
     """A note about a result. ``code`` is stable, ``text`` is not; ``values``: its parameters."""
 
     code: str
@@ -83,7 +80,7 @@ class Note(TypedDict):
     values: dict[str, Any]
 
 
-class Cause(TypedDict):
+class Cause(Document):
     """One line for all reasons of one cause; ``codes``: these reasons; ``origin``: their source.
 
     ``values``: parameters of the line that no single reason has.
@@ -93,24 +90,24 @@ class Cause(TypedDict):
     text: str
     hint: str | None
     codes: list[str]
-    origin: NotRequired[Literal["host", "client", "server"] | None]
-    values: NotRequired[dict[str, Any]]
+    origin: Literal["host", "client", "server"] | UnsetType | None = UNSET
+    values: dict[str, Any] | UnsetType = UNSET
 
 
-class Target(TypedDict):
+class Target(Document):
     """The server under test; ``managed``: Hindmost started (and restarted) it, on ``host`` of a fleet."""
 
     name: str
     protocol: str
     address: str
     managed: bool
-    command: NotRequired[list[str] | None]
-    cpus: NotRequired[list[int] | None]
-    server_version: NotRequired[str | None]
-    host: NotRequired[str]
+    command: list[str] | UnsetType | None = UNSET
+    cpus: list[int] | UnsetType | None = UNSET
+    server_version: str | UnsetType | None = UNSET
+    host: str | UnsetType = UNSET
 
 
-class Counts(TypedDict):
+class Counts(Document):
     """The outcomes of all scheduled requests."""
 
     scheduled: Count

@@ -35,7 +35,7 @@ def answer(doc: Attribution) -> Iterator[Block]:
     for place, one in enumerate(doc.confirmations, 1):
         anchor = f"confirmation-{place}"
         yield Section(f"Confirmation at {one.load}", list(_confirmation(doc, one)), anchor)
-    reasons = [Item(one["text"], one["level"], tone_of(one["level"]), one["hint"]) for one in doc.reasons]
+    reasons = [Item(one.text, one.level, tone_of(one.level), one.hint) for one in doc.reasons]
     failures = Only("terminal", [Items(_failures(doc))])
     yield Section("Why, and what to do", [failures, Items(reasons)], "reasons")
 
@@ -133,9 +133,9 @@ def _changes(after: Levels, before: Levels) -> str:
 
 def _failures(doc: Attribution) -> list[Item]:
     """Return the cells without a figure, unless a reason names them."""
-    named = [one.get("values", {}).get("load") for one in doc.reasons if one["code"] == "failed-cell"]
+    named = [(one.values or {}).get("load") for one in doc.reasons if one.code == "failed-cell"]
     return [
-        Item(f"{wording.setting(cell.levels)}: {cell.failure['text']}", f"not run at {load.name}", "note")
+        Item(f"{wording.setting(cell.levels)}: {cell.failure.text}", f"not run at {load.name}", "note")
         for load in doc.loads
         for cell in load.cells
         if cell.failure and load.name not in named
@@ -154,7 +154,7 @@ def _confirmation(doc: Attribution, one: Confirmation) -> Iterator[Block]:
         settings.append(("predicted", f"{', '.join(promised)} times as long"))
     yield Facts(settings)
     values = [[side.latency_us.get(label, UNKNOWN) for _, side in _sides(one)] for label in labels]
-    unit = numbers.unit_for([value["value"] or 0.0 for pair in values for value in pair])
+    unit = numbers.unit_for([value.value or 0.0 for pair in values for value in pair])
     shown = [wording.column(map(wording.ends, pair), unit=unit)[1] for pair in values]
     yield make_table(
         [

@@ -300,8 +300,8 @@ def _runs(doc: Attribution, load: Load, label: str) -> list[Block]:
         [(wording.setting(one.levels), one.values.get(label, []), one.latency_us.get(label)) for one in cells]
     )
     unit, shown = wording.column(wording.ends(one.latency_us.get(label, UNKNOWN)) for one in cells)
-    measured = [numbers.latency(one.measured_us.get(label, UNKNOWN)["value"]) for one in cells]
-    failed = [Cell(f"no figure: {one.failure['text']}", "invalid") if one.failure else "" for one in cells]
+    measured = [numbers.latency(one.measured_us.get(label, UNKNOWN).value) for one in cells]
+    failed = [Cell(f"no figure: {one.failure.text}", "invalid") if one.failure else "" for one in cells]
     columns: list[Column] = [
         *level_columns(doc, [one.levels for one in cells]),
         (axis, ">", drawn),

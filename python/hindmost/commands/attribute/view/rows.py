@@ -137,11 +137,11 @@ def changes(effects: Sequence[tuple[str, Value]]) -> Charts:
     scale, ticks = _zero_scale(ends)
     drawn = []
     for title, one in effects:
-        cls = f"mark {'invalid' if (one['value'] or 0.0) > 0.0 else 'valid'}"
+        cls = f"mark {'invalid' if (one.value or 0.0) > 0.0 else 'valid'}"
         plot = Row(scale, ticks, title)
         plot.rule(0.0, "axis")
-        plot.span(one["low"], one["high"], cls)
-        plot.mark(one["value"], cls)
+        plot.span(one.low, one.high, cls)
+        plot.mark(one.value, cls)
         drawn.append(plot.cell())
     return _time_axis(scale, ticks), drawn
 
@@ -161,17 +161,17 @@ def predictions(rows: Sequence[tuple[Prediction, bool]]) -> Charts:
 
 def strips(rows: Sequence[tuple[str, Sequence[float | None], Value | None]]) -> Charts:
     """Draw each run of a row as a short stroke, and the mean with its interval."""
-    ends = finite(value for _, runs, mean in rows for value in (*runs, mean["value"] if mean else None))
+    ends = finite(value for _, runs, mean in rows for value in (*runs, mean.value if mean else None))
     scale, ticks = _time_scale(ends)
     drawn = []
     for name, runs, mean in rows:
         plot = Row(scale, ticks, f"{name}: {numbers.plural(len(runs), 'run')}")
-        if mean and mean["value"] is not None:
-            plot.span(mean["low"], mean["high"], "latency")
+        if mean and mean.value is not None:
+            plot.span(mean.low, mean.high, "latency")
         if strokes := "".join(f"M{scale(value):.1f} 3v{HEIGHT - 6:g}" for value in finite(runs)):
             plot.add("path", d=strokes, class_="axis")
         if mean:
-            plot.mark(mean["value"], "latency dot")
+            plot.mark(mean.value, "latency dot")
         if late := runs.count(math.inf):
             times = f"{numbers.INFINITE} {late}×"
             plot.text(WIDTH - 2, plot.middle + 5, times, anchor="end")

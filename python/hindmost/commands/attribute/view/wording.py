@@ -70,7 +70,7 @@ def is_known(value: float | None) -> TypeGuard[float]:
 
 def ends(one: Value) -> tuple[float | None, float | None, float | None]:
     """Return a value and its interval, for `column`."""
-    return one["value"], one["low"], one["high"]
+    return one.value, one.low, one.high
 
 
 def column(

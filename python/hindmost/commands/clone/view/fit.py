@@ -41,7 +41,7 @@ def view(doc: FitResult) -> View:
 def _facts(doc: FitResult) -> Iterator[tuple[str, str]]:
     yield "time", times_text(doc)
     if doc.beside:
-        yield "beside", doc.beside["text"]
+        yield "beside", doc.beside.text
     if doc.load:
         yield "load", doc.load.said + ("" if doc.load.seen else ": not beyond chance")
     if doc.kinds:
@@ -61,7 +61,7 @@ def _facts(doc: FitResult) -> Iterator[tuple[str, str]]:
     for place, text in enumerate(pauses_texts(doc.disturbance) if doc.disturbance else ()):
         yield "" if place else "pauses", text
     for note in doc.threads:
-        yield "threads", note["text"]
+        yield "threads", note.text
     if rate := doc.capacity_per_s:
         busy, threads = numbers.latency(doc.mean_busy_us), numbers.plural(doc.clone["threads"], "thread")
         yield (
@@ -117,7 +117,7 @@ def pauses_texts(gaps: Gaps) -> Iterator[str]:
         mean, longest = (numbers.latency(part.length_us[name]) for name in ("mean", "max"))
         yield f"{numbers.count(part.hits)} {when}: mean {mean}, longest {longest}"
     if gaps.why:
-        yield f"it is unknown whether they depend on time or on requests: {gaps.why['text']}"
+        yield f"it is unknown whether they depend on time or on requests: {gaps.why.text}"
     else:
         low, high = (numbers.percent(min(1.0, share)) for share in gaps.clock_share[1:])
         yield (
@@ -133,7 +133,7 @@ def _own_latency(doc: FitResult, differing: list[OwnRow]) -> Iterator[Block]:
         yield Text(f"With the log's own arrivals the clone differs significantly: {rows}.", "note")
     yield Only("page", [Text(HOW_COMPARED, "muted")])
     for own in doc.own:
-        yield Text(f"Not compared: {own.why['text']}.") if own.why else _own_table(own)
+        yield Text(f"Not compared: {own.why.text}.") if own.why else _own_table(own)
 
 
 def _own_table(own: Own) -> Table:
@@ -159,7 +159,7 @@ def _own_table(own: Own) -> Table:
 def _unknown(doc: FitResult) -> list[Block]:
     if not doc.unknown:
         return [Text("Every field of the document is known.")]
-    return [Items([Item(note["text"], "unknown", "note") for note in doc.unknown])]
+    return [Items([Item(note.text, "unknown", "note") for note in doc.unknown])]
 
 
 def _evidence(doc: FitResult) -> Iterator[Block]:
@@ -224,7 +224,7 @@ def _candidates(part: FittedLaw) -> Table:
             str(one.parameters),
             numbers.percent(one.error),
             *(at(one, load) for load in loads),
-            one.misfit["text"] if one.misfit else "fits",
+            one.misfit.text if one.misfit else "fits",
         )
         for one in ordered
     ]

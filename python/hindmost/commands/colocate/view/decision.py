@@ -60,7 +60,7 @@ def view_neighbours(doc: Neighbours) -> View:
         )
         for one in doc.jobs
     ]
-    notes = {note["text"]: note for one in doc.jobs for note in one.notes}
+    notes = {note.text: note for one in doc.jobs for note in one.notes}
     return View(
         title=f"Neighbours of {doc.server}",
         headline=f"The best neighbour of {doc.server} is {first.job}. {_allowed(first)}.",

@@ -52,7 +52,7 @@ def _rate(one: StressorRate) -> list[str | Cell]:
         numbers.number(one.documented, 3),
         percent(one.share),
         f"{one.clean}/{one.tried}",
-        one.left_out["text"] if one.left_out else "",
+        one.left_out.text if one.left_out else "",
     ]
 
 

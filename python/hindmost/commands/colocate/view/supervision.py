@@ -66,5 +66,5 @@ def window_line(window: SupervisedWindow, limit_us: float) -> str:
     mark = "" if window.kept else f"  above {format_us(limit_us)}"
     if window.overwritten:
         mark += f"  restored: {', '.join(window.overwritten)}"
-    why = f" ({window.why['text']})" if window.why else ""
+    why = f" ({window.why.text})" if window.why else ""
     return f"{window.at_s:>7.1f} s  {value:>10}  job {state}{mark}{why}"

@@ -44,7 +44,7 @@ def shade(value: float, text: str, hover: str, *, significant: bool) -> Cell:
 
 def list_notes(notes: Sequence[Note]) -> Items:
     """Show notes."""
-    return Items([Item(note["text"], "note", "note") for note in notes])
+    return Items([Item(note.text, "note", "note") for note in notes])
 
 
 def windows_text(windows: int, window_ms: float, dropped: int, took_s: float) -> str:

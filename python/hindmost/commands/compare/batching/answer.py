@@ -26,6 +26,7 @@ from hindmost.core.run.batches import batches
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study, now_utc
 from hindmost.core.store.estimates import UNKNOWN, Value, number, to_value
+from hindmost.core.store.measure.batches import Sizes
 from hindmost.present import numbers
 from hindmost.stats import Middle, contrasts, least_pairs, middle_interval
 
@@ -75,7 +76,7 @@ def _describe_rate(
     modes = [mode for rate_, mode in request.arms if rate_ == rate]
     figures = {mode: read_figures(parts[rate, mode], counted) for mode in modes}
     arms = [_describe_arm(request, rate, mode, figures) for mode in modes]
-    typical = {place: arm.latency_us[by]["value"] for place, arm in enumerate(arms)}
+    typical = {place: arm.latency_us[by].value for place, arm in enumerate(arms)}
     best = lowest(typical)
     close = []
     if best is not None and len(counted) >= LEAST_ROUNDS:
@@ -106,7 +107,7 @@ def _describe_arm(
         values_us={name: list(values) for name, values in own.columns.items()},
         distribution=own.distribution,
         requests_per_write=number(writes.mean),
-        requests_per_segment=None if account is None else account["requests_per_segment"],
+        requests_per_segment=None if account is None else account.requests_per_segment,
         size_cv=_variation(writes),
         service_cv=summarise_known(variations, plan.middle),
         against={
@@ -114,7 +115,7 @@ def _describe_arm(
             for base in ("none", "nagle")
             if base in figures and base != mode and len(own.rounds) >= LEAST_ROUNDS
         },
-        sizes={"requests": [], "share": []} if account is None else account["sizes"],
+        sizes=Sizes(requests=[], share=[]) if account is None else account.sizes,
     )
 
 
@@ -170,7 +171,7 @@ def _describe_best(by: str, rate: documents.BatchingRate, *, enough: bool) -> st
     if rate.best is None:
         return f"at {at} no batching mode has a finite {by}"
     arm = rate.sides[rate.best]
-    value = arm.latency_us[by]["value"]
+    value = arm.latency_us[by].value
     assert value is not None
     text = f"at {at} {_mode_name(arm.batching)} has the lowest {by}, {numbers.latency(value)}"
     for base, table in arm.against.items():

@@ -23,6 +23,7 @@ from hindmost.commands.clone.parameters import FACTOR, changes
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.commands.compare.clone.log_costs import cost_at, request_cost_us
 from hindmost.core.store.manifest import LoggedCost
+from hindmost.core.store.measure import Run
 
 DESIGN = Design(requests=400_000, quantiles=(0.95, 0.99), sections=1)
 """All points use the same draws, so their ratios are known far better than the latencies."""
@@ -84,7 +85,7 @@ def slowdown(clone: Clone, rate_per_s: float, factors: Sequence[float]) -> list[
 def cost_ratios(
     clone: Clone,
     rate_per_s: float,
-    runs: Mapping[str, Mapping[int, Mapping[str, Any]]],
+    runs: Mapping[str, Mapping[int, Run]],
     pairs: Sequence[int],
     logged: LoggedCost,
 ) -> CostRatios:

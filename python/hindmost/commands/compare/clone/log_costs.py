@@ -8,9 +8,8 @@ takes several requests from one system call and sleeps less. So it is stored for
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -19,7 +18,8 @@ from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit.reading.table import open_table
 from hindmost.core.store import Study
 from hindmost.core.store.manifest import LoggedCost
-from hindmost.core.store.reading import read_document
+from hindmost.core.store.measure import Measure, Run
+from hindmost.core.store.reading import load
 from hindmost.errors import StudyError
 
 
@@ -34,10 +34,10 @@ def cost_at(logged: LoggedCost, clone: Clone, rate_per_s: float) -> float:
     return outside + logged.service_us * (1.0 + growth * rate_per_s) / float(usual)
 
 
-def request_cost_us(run: Mapping[str, Any]) -> float | None:
+def request_cost_us(run: Run) -> float | None:
     """Return the server's CPU time per request in a run of ``hindmost.measure/2``, if it is known."""
-    share, rate = run.get("server_cpu_share"), (run.get("throughput") or {}).get("achieved")
-    return 1e6 * float(share) / float(rate) if share and rate else None
+    share, rate = run.server_cpu_share, run.throughput.achieved
+    return 1e6 * share / rate if share and rate else None
 
 
 def read_logged(studies: Sequence[Path]) -> LoggedCost:
@@ -72,10 +72,10 @@ def read_logged(studies: Sequence[Path]) -> LoggedCost:
 
 def _costs(folder: Path) -> tuple[float, list[float]]:
     try:
-        result = read_document(folder / "result.json")
-        costs = [cost for run in result["runs"] if (cost := request_cost_us(run)) is not None]
-        return float(result["throughput"]["requested"]), costs
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        result = load(folder / "result.json", Measure)
+        costs = [cost for run in result.runs if (cost := request_cost_us(run)) is not None]
+        return float(result.throughput.requested or math.nan), costs
+    except (OSError, ValueError) as error:
         raise StudyError(
             "bad-file",
             f"{folder} has no complete result: {error}",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
+
+from msgspec.structs import replace
 
 from hindmost.commands.clone.documents.predictions import Prediction
 from hindmost.commands.compare.clone.costs import COST, CostRatios
 from hindmost.commands.compare.documents.clone import Figure, Outcome, Ratio, VerifiedPoint
 from hindmost.core.notes import Note, most_common
 from hindmost.core.store.estimates import UNKNOWN, Value, bounds, to_value
+from hindmost.core.store.measure import Measure, Run
 from hindmost.stats import Equivalence, equivalence, positive_mean_interval
 from hindmost.stats.runs.equivalence import RANKED
 
@@ -38,15 +41,13 @@ class LoadPoint:
         return f"{self.load:.4g}"
 
 
-Runs = Mapping[str, Mapping[int, Mapping[str, Any]]]
+Runs = Mapping[str, Mapping[int, Run]]
 """Series to number of the pair to a run of ``hindmost.measure/2``."""
 
 
-def counted_pairs(
-    results: Mapping[str, Mapping[str, Any]], excluded: Mapping[int, Note]
-) -> tuple[Runs, list[int]]:
+def counted_pairs(results: Mapping[str, Measure], excluded: Mapping[int, Note]) -> tuple[Runs, list[int]]:
     """Return the runs of the three results by pair, and the complete pairs that are not excluded."""
-    runs = {name: {run["run"]: run for run in result["runs"]} for name, result in results.items()}
+    runs = {name: {run.run: run for run in result.runs} for name, result in results.items()}
     return runs, [number for number in _complete_pairs(runs) if number not in excluded]
 
 
@@ -56,7 +57,7 @@ def _complete_pairs(runs: Runs) -> list[int]:
 
 def compare_series(
     point: LoadPoint,
-    results: Mapping[str, Mapping[str, Any]],
+    results: Mapping[str, Measure],
     predicted: Prediction,
     excluded: Mapping[int, Note],
     draws: Mapping[int, Mapping[str, float]] | None = None,
@@ -78,7 +79,7 @@ def compare_series(
     known = costs if costs and counted and all(number in costs for number in counted) else None
 
     def column(series: str, name: str) -> list[float]:
-        return [runs[series][number]["latency_us"][name] for number in counted]
+        return [cast("float", runs[series][number].latency_us[name]) for number in counted]
 
     def cost(number: int, name: str) -> float:
         assert known is not None
@@ -116,7 +117,7 @@ def compare_series(
     return VerifiedPoint(
         load=point.load,
         rate_per_s=point.rate_per_s,
-        requests=sum(runs["original"][number]["counts"]["scheduled"] for number in counted),
+        requests=sum(runs["original"][number].counts.scheduled for number in counted),
         pairs=len(counted),
         left_out=len(whys),
         why=None if why is None else why.document(),
@@ -141,7 +142,7 @@ def _summary(values: Sequence[float]) -> Value:
     if not values:
         return UNKNOWN
     if not all(map(math.isfinite, values)):
-        return {**UNKNOWN, "value": math.inf}
+        return replace(UNKNOWN, value=math.inf)
     return to_value(positive_mean_interval(values))
 
 

@@ -168,7 +168,7 @@ def _against(before: Columns, after: Columns, confidence: float) -> dict[str, do
 
 
 def _value(level: documents.Level, name: str) -> float | None:
-    return level.latency_us[name]["value"]
+    return level.latency_us[name].value
 
 
 def _headline(doc: documents.Trial) -> str:
@@ -176,7 +176,7 @@ def _headline(doc: documents.Trial) -> str:
     setting = ", ".join(key if value is True else f"{key} {value}" for key, value in doc.knob.items())
     present = levels[0].level
     if not doc.rounds:
-        why = next(iter(doc.aside.values()))["text"]
+        why = next(iter(doc.aside.values())).text
         return f"no round of {setting} counts: {why}"
     if best is None:
         return f"no level of {setting} has a finite {by}"

@@ -26,7 +26,7 @@ from hindmost.commands.measure.answer import answer as answer_measurement
 from hindmost.core.notes import Note
 from hindmost.core.plan import ChangeLimit, parse_changes
 from hindmost.core.store import Study, now_utc
-from hindmost.core.store.estimates import UNKNOWN, Value, encode, number, to_value
+from hindmost.core.store.estimates import UNKNOWN, encode, number, to_value
 from hindmost.core.store.types import Reason
 from hindmost.errors import UsageError
 from hindmost.present import numbers
@@ -38,7 +38,7 @@ FAR_APART_S = 3_600.0
 
 NO_RATIO = documents.Ratio(value=None, low=None, high=None, within_low=None, within_high=None)
 INFINITE_RATIO = replace(NO_RATIO, value=math.inf)
-INFINITE: Value = {**UNKNOWN, "value": math.inf}
+INFINITE = replace(UNKNOWN, value=math.inf)
 
 RunNumbers = tuple[Sequence[int], Sequence[int]]
 """Numbers of the runs that count, and of those with isolated latency."""
@@ -267,28 +267,28 @@ def _reason(
     level: ReasonLevel = "note",
     **values: Any,  # noqa: ANN401 (numbers, names, lists of names)
 ) -> Reason:
-    return {"code": code, "level": level, "text": text, "hint": hint, "values": values}
+    return Reason(code=code, level=level, text=text, hint=hint, values=values)
 
 
 def _reasons_of_arms(arms: Sequence[Measurement]) -> list[Reason]:
     found = []
     for arm in arms:
         # A verdict may rest on isolated latency, but arms are compared by latency, too.
-        grave = [one for one in arm.result["reasons"] if one["level"] != "note"]
+        grave = [one for one in arm.result.reasons if one.level != "note"]
         if not grave:
             continue
         level: ReasonLevel = (
             "invalid" if arm.is_distorted else "inconclusive" if "*" in arm.faults() else "note"
         )
-        text = f"{arm.label} is {grave[0]['level']}: {shorten(grave[0]['text'])}"
+        text = f"{arm.label} is {grave[0].level}: {shorten(grave[0].text)}"
         hint = f"hindmost study report {arm.study.folder}"
-        values = {"side": arm.label, "verdict": grave[0]["level"], "why": grave[0]["code"]}
+        values = {"side": arm.label, "verdict": grave[0].level, "why": grave[0].code}
         found.append(_reason("side-not-valid", text, hint, level, **values))
     return found
 
 
 def _reasons_of_dates(arms: Sequence[Measurement]) -> list[Reason]:
-    begun = sorted(datetime.fromisoformat(run["started"]) for arm in arms for run in arm.result["runs"][:1])
+    begun = sorted(datetime.fromisoformat(run.started) for arm in arms for run in arm.result.runs[:1])
     gap = max(((later - earlier).total_seconds() for earlier, later in pairwise(begun)), default=0.0)
     if gap < FAR_APART_S:
         return []

@@ -8,6 +8,7 @@ from typing import Any
 
 from hindmost.commands.compare.documents.targets import Unlike
 from hindmost.commands.compare.targets.measurement import Measurement
+from hindmost.core.store.estimates import to_document
 from hindmost.errors import UsageError
 
 LOADS = {
@@ -55,7 +56,7 @@ def find_differences(arms: Sequence[Measurement]) -> list[Unlike]:
     """Return all differences except the target, the gravest first."""
     plans = [OLD_DEFAULTS | arm.study.manifest["plan"] for arm in arms]
     facts = [arm.study.manifest["host"].get("facts", {}) for arm in arms]
-    targets = [arm.result["target"] for arm in arms]
+    targets = [to_document(arm.result.target) for arm in arms]
     # Two protocols cannot have the same workload, so a different one is not grave then.
     same_protocol = len({target["protocol"] for target in targets}) == 1
     loads = {key: name for key, name in LOADS.items() if key != "workload" or same_protocol}

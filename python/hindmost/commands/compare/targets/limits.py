@@ -32,7 +32,7 @@ def _judge(limit: ChangeLimit, arm: Against) -> Limit:
     if limit.unit == "share":
         value, low, high = ((None if x is None else x - 1.0) for x in (ratio.value, ratio.low, ratio.high))
     else:
-        value, low, high = difference["value"], difference["low"], difference["high"]
+        value, low, high = difference.value, difference.low, difference.high
     if contrast.word == "slower" and value == math.inf:
         result: Result = "crossed" if limit.above else "held"
     else:
@@ -49,7 +49,7 @@ def _judge(limit: ChangeLimit, arm: Against) -> Limit:
         high=high,
         unit=limit.unit,
         result=result,
-        said=said + (f"; {contrast.why['text']}" if contrast.why else ""),
+        said=said + (f"; {contrast.why.text}" if contrast.why else ""),
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from hindmost.commands.compare.arms import SERVERS_OWN
 from hindmost.commands.compare.documents.targets import Side
@@ -15,7 +15,9 @@ from hindmost.commands.measure.answer import answer
 from hindmost.core.notes import Note
 from hindmost.core.plan import share
 from hindmost.core.store import Study, name_of
-from hindmost.core.store.reading import read_document
+from hindmost.core.store.measure import Curve, Measure
+from hindmost.core.store.reading import load
+from hindmost.core.store.types import Reason
 from hindmost.errors import StudyError, UsageError
 from hindmost.stats import Middle
 from hindmost.stats.runs.contrast import CONFIDENCE
@@ -35,41 +37,41 @@ class Measurement:
         Its name, unique among the arms.
     study : Study
         Where it is stored.
-    result : mapping
+    result : Measure
         Its result, ``hindmost.measure/2``.
     """
 
     label: str
     study: Study
-    result: Mapping[str, Any]
+    result: Measure
 
     def counted_runs(self) -> list[int]:
         """Return the numbers of the runs that count, or of all runs if none does."""
-        runs = self.result["runs"]
-        return [run["run"] for run in runs if not run.get("excluded")] or [run["run"] for run in runs]
+        runs = self.result.runs
+        return [run.run for run in runs if not run.excluded] or [run.run for run in runs]
 
     def latency(self, numbers: Sequence[int]) -> Columns:
         """Return the latency of these runs by percentile; infinite where requests were never answered.
 
         Percentiles that a run lacks are left out.
         """
-        runs = {run["run"]: run["latency_us"] for run in self.result["runs"]}
-        return {
+        runs = {run.run: run.latency_us for run in self.result.runs}
+        columns = {
             name: [runs[number][name] for number in numbers]
-            for name in self.result["latency_us"]
+            for name in self.result.latency_us
             if all(name in runs[number] for number in numbers)
         }
+        return cast("Columns", columns)
 
     def isolated_by_run(self) -> dict[int, Mapping[str, float]]:
         """Return the isolated latency of each run that has all of the study's percentiles."""
-        names = (self.result.get("isolated") or {}).get("latency_us") or {}
-        runs = {
-            run["run"]: run["isolated"]["isolated_us"] for run in self.result["runs"] if run.get("isolated")
-        }
+        names = self.result.isolated.latency_us if self.result.isolated else {}
+        runs = {run.run: run.isolated.isolated_us for run in self.result.runs if run.isolated}
         return {
-            number: {name: run[name]["value"] for name in names}
+            number: values
             for number, run in runs.items()
-            if names and all(name in run and run[name]["value"] is not None for name in names)
+            if (values := {name: us for name in names if name in run and (us := run[name].value) is not None})
+            and len(values) == len(names)
         }
 
     def isolated_latency(self, numbers: Sequence[int]) -> Columns:
@@ -80,29 +82,29 @@ class Measurement:
 
     def unanswered_share(self, numbers: Sequence[int]) -> float:
         """Return the lower bound of the share of these runs' requests that were never answered."""
-        counts = [run["counts"] for run in self.result["runs"] if run["run"] in numbers]
+        counts = [run.counts for run in self.result.runs if run.run in numbers]
         missing, scheduled = (sum(share("unanswered", one)[place] for one in counts) for place in (0, 1))
         return float(binomial_bounds(missing, scheduled, CONFIDENCE)[0])
 
     def faults(self) -> dict[str, Note]:
         """Return why figures cannot be compared, by percentile; ``*`` means all of them."""
-        grave = [one for one in self.result["reasons"] if one["level"] == "invalid"]
-        failing = next((one for one in grave if one["code"] == "errors"), None)
+        grave = [one for one in self.result.reasons if one.level == "invalid"]
+        failing = next((one for one in grave if one.code == "errors"), None)
         if failing is not None:
             return {"*": self._fault(failing)}
-        own = (self.result.get("saturation") or {}).get("by") in SERVERS_OWN
-        distorting = [one for one in grave if not (own and one["code"] in RATE_NOT_REACHED)]
+        own = self.result.saturation is not None and self.result.saturation.by in SERVERS_OWN
+        distorting = [one for one in grave if not (own and one.code in RATE_NOT_REACHED)]
         if not distorting:
             return {}
         return {
             name: self._fault(distorting[0])
-            for name, one in self.result["latency_us"].items()
-            if one["verdict"] == "invalid"
+            for name, one in self.result.latency_us.items()
+            if one.verdict == "invalid"
         }
 
-    def _fault(self, reason: Mapping[str, Any]) -> Note:
-        text = f"{self.label}: {shorten(reason['text'])}"
-        return Note(reason["code"], text, {**reason.get("values", {}), "side": self.label})
+    def _fault(self, reason: Reason) -> Note:
+        text = f"{self.label}: {shorten(reason.text)}"
+        return Note(reason.code, text, {**(reason.values or {}), "side": self.label})
 
     @property
     def is_distorted(self) -> bool:
@@ -113,23 +115,23 @@ class Measurement:
         """Return the arm as ``hindmost.compare/2`` has it, with the figures of the runs in the ratios."""
         columns, isolated_columns = self.latency(numbers), self.isolated_latency(isolated)
         manifest = self.study.manifest
-        middle: Middle = (self.result.get("over_runs") or {}).get("about", "mean")
+        middle: Middle = self.result.over_runs.about if self.result.over_runs else "mean"
         return Side(
             label=self.label,
             folder=str(self.study.folder),
             study=self.study.folder.resolve().name,
-            target=self.result["target"],
+            target=self.result.target,
             rate_per_s=manifest["plan"].get("rate_per_s"),
-            created=manifest.get("created", self.result["created"]),
-            version=manifest.get("version", self.result["version"]),
-            verdict=self.result["verdict"],
+            created=manifest.get("created", self.result.created),
+            version=manifest.get("version", self.result.version),
+            verdict=self.result.verdict,
             runs=list(numbers),
-            made=len(self.result["runs"]),
+            made=len(self.result.runs),
             latency_us=summarise(columns, middle),
             isolated_us=summarise(isolated_columns, middle),
             values_us={name: list(column) for name, column in columns.items()},
             isolated_values_us={name: list(column) for name, column in isolated_columns.items()},
-            distribution=self.result["distributions"].get("latency", {"q": [], "us": []}),
+            distribution=self.result.distributions.latency or Curve(q=[], us=[]),
         )
 
 
@@ -175,14 +177,13 @@ def _open(folder: Path) -> Study:
     return study
 
 
-def _result(study: Study) -> Mapping[str, Any]:
+def _result(study: Study) -> Measure:
     # The stored result if it has all runs; otherwise a new one, which is not stored.
     try:
-        result = read_document(study.folder / "result.json")
-        numbers = [run["run"] for run in result["runs"]]
-        if result["schema"] == "hindmost.measure/2" and numbers == _run_numbers(study):
-            return dict(result)
-    except (OSError, ValueError, KeyError, TypeError):
+        result = load(study.folder / "result.json", Measure)
+        if [run.run for run in result.runs] == _run_numbers(study):
+            return result
+    except (OSError, ValueError):
         pass
     return answer(study)
 

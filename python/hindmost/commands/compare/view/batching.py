@@ -90,7 +90,7 @@ def _row(doc: Batching, rate: BatchingRate, place: int, figures: list[str]) -> t
         f"{mark}{batching_text(side.batching)}",
         *map(numbers.number, (side.requests_per_write, side.requests_per_segment, side.size_cv)),
         *(
-            numbers.latency(side.latency_us[name]["value"]) if name in side.latency_us else numbers.MISSING
+            numbers.latency(side.latency_us[name].value) if name in side.latency_us else numbers.MISSING
             for name in figures
         ),
         format_ratio(None if to_nagle is None else to_nagle.ratio),

@@ -19,11 +19,11 @@ NAMED = ("none", "nagle")
 
 def by_interval(rate: BatchingRate, name: str, width: float) -> str | None:
     """Draw one figure of latency against the interval; no batching and Nagle's algorithm are dashed lines."""
-    points = [(us, side) for side in _intervals(rate) if (us := side.latency_us[name]["value"]) is not None]
+    points = [(us, side) for side in _intervals(rate) if (us := side.latency_us[name].value) is not None]
     levels = [
         (us, side.batching)
         for side in rate.sides
-        if side.batching in NAMED and (us := side.latency_us[name]["value"]) is not None
+        if side.batching in NAMED and (us := side.latency_us[name].value) is not None
     ]
     if not points:
         return None
@@ -109,7 +109,7 @@ def sizes(rate: BatchingRate, width: float) -> str | None:
     shown = with_sizes(rate)
     if not shown:
         return None
-    most = max(max(side.sizes["requests"]) for side in shown)
+    most = max(max(side.sizes.requests) for side in shown)
     plot = Plot(width, 260, "Cumulative distribution of requests per write call", top=24)
     plot.text(4, 12, "share of writes", cls="name")
     x, y = plot.x(1.0, max(2.0, float(most)), log10), plot.y(0.0, 1.0)
@@ -119,7 +119,7 @@ def sizes(rate: BatchingRate, width: float) -> str | None:
     for place, side in enumerate(shown):
         points = []
         before = 0.0
-        for requests, share in zip(side.sizes["requests"], side.sizes["share"], strict=True):
+        for requests, share in zip(side.sizes.requests, side.sizes.share, strict=True):
             points += [(x(float(requests)), y(before)), (x(float(requests)), y(share))]
             before = share
         plot.line([*points, (x.end, y(before))], colour(place))
@@ -133,7 +133,7 @@ def variability(doc: Batching, width: float) -> str | None:
         nagle = next((side for side in rate.sides if side.batching == "nagle"), None)
         best = None if rate.best_interval is None else rate.sides[rate.best_interval]
         for line, side in zip(lines, (nagle, best), strict=True):
-            if side is not None and (cv := side.service_cv["value"]) is not None:
+            if side is not None and (cv := side.service_cv.value) is not None:
                 line.append((rate.rate_per_s, cv, f"{cv:.2f}"))
     if not all(lines):
         return None
@@ -159,7 +159,7 @@ def _by_rate(
 
 def with_sizes(rate: BatchingRate) -> list[BatchingSide]:
     """Return the modes with known batch sizes; the kernel makes Nagle's batches after the write call."""
-    return [side for side in rate.sides if side.batching != "nagle" and side.sizes["requests"]]
+    return [side for side in rate.sides if side.batching != "nagle" and side.sizes.requests]
 
 
 def main_modes(rate: BatchingRate) -> list[BatchingSide]:
@@ -180,7 +180,7 @@ def _seconds(side: BatchingSide) -> float:
 
 def _ends(side: BatchingSide, name: str) -> list[float]:
     one = side.latency_us[name]
-    return [end for end in (one["low"], one["high"]) if end is not None]
+    return [end for end in (one.low, one.high) if end is not None]
 
 
 def _ratio(side: BatchingSide, name: str) -> float | None:

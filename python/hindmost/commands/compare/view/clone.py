@@ -79,7 +79,7 @@ def _describe(point: VerifiedPoint) -> str:
         f" {numbers.count(point.requests)} requests of the original"
     )
     if point.left_out:
-        why = point.why["text"] if point.why else "interference"
+        why = point.why.text if point.why else "interference"
         text += f"; {numbers.plural(point.left_out, 'pair')} excluded: {why}"
     return text
 
@@ -87,7 +87,7 @@ def _describe(point: VerifiedPoint) -> str:
 def _rows(point: VerifiedPoint, *, has_costs: bool) -> Iterator[tuple[str, ...]]:
     head = (numbers.percent(point.load), numbers.rate(point.rate_per_s))
     for name, one in point.figures.items():
-        series_us = (one.original_us["value"], one.clone_us["value"], one.predicted_us.value)
+        series_us = (one.original_us.value, one.clone_us.value, one.predicted_us.value)
         compared = (one.clone, one.as_logged) if has_costs else (one.clone,)
         yield (
             *head,

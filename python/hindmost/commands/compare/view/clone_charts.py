@@ -18,10 +18,10 @@ def curve(doc: Verification, name: str, width: float) -> str:
     highest = max(load for load, _ in points)
     simulated = [(one.load, one.latency_us[name].value) for one in doc.curve if one.load <= max(0.8, highest)]
     measured_us = [us for _, figure in points for us in (figure.original_us, figure.clone_us)]
-    drawn_us = [us for _, us in simulated] + finite(us["value"] for us in measured_us)
+    drawn_us = [us for _, us in simulated] + finite(us.value for us in measured_us)
     least, most = min(drawn_us) / CUT_OFF, max(drawn_us) * CUT_OFF
     for us in measured_us:
-        drawn_us += [min(max(end, least), most) for end in (us["low"], us["high"]) if end is not None]
+        drawn_us += [min(max(end, least), most) for end in (us.low, us.high) if end is not None]
     plot = Plot(width, 300, f"{name} against the load", top=24)
     plot.text(4, 12, name, cls="name")
     x, y = plot.x(0.0, max(0.8, highest)), plot.y(*log_domain(drawn_us), log10)
@@ -38,7 +38,7 @@ def curve(doc: Verification, name: str, width: float) -> str:
         places = []
         for load, figure in points:
             measured = figure.original_us if series == "original" else figure.clone_us
-            value, low, high = measured["value"], measured["low"], measured["high"]
+            value, low, high = measured.value, measured.low, measured.high
             if value is None or value == math.inf:
                 continue
             at = x(load) + shift

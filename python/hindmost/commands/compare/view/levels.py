@@ -21,7 +21,7 @@ def list_excluded(rounds: Sequence[str]) -> Iterator[Block]:
 
 def describe_excluded(aside: Mapping[str, Note]) -> list[str]:
     """Return each excluded round with its reason."""
-    return [f"round {number}: {why['text']}" for number, why in aside.items()]
+    return [f"round {number}: {why.text}" for number, why in aside.items()]
 
 
 def shown_figures(latency: Mapping[str, object], wanted: Sequence[str]) -> list[str]:

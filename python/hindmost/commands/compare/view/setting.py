@@ -91,7 +91,7 @@ def _table(doc: Trial, names: list[str]) -> Table:
     rows = [
         (
             f"{'* ' if place == doc.best else '  '}{level.level}",
-            *(numbers.latency(level.latency_us[name]["value"]) for name in names),
+            *(numbers.latency(level.latency_us[name].value) for name in names),
             *ratios(level),
         )
         for place, level in enumerate(doc.levels)

@@ -21,9 +21,9 @@ def figure_by_level(doc: Trial, name: str, width: float) -> str | None:
     points: Points = []
     for place, one in zip(_places(doc), doc.levels, strict=True):
         figure = one.latency_us[name]
-        title = f"{one.level}: {name} {numbers.latency(figure['value'])}"
-        if figure["value"] is not None:
-            points.append((place, figure["value"], figure["low"], figure["high"], title))
+        title = f"{one.level}: {name} {numbers.latency(figure.value)}"
+        if figure.value is not None:
+            points.append((place, figure.value, figure.low, figure.high, title))
     plot = Plot(width, 240, f"{name} of latency by level", top=24)
     plot.text(4, 12, figure_title(name), cls="name")
     return _by_level(doc, plot, points, times=True)
@@ -55,8 +55,8 @@ def before_and_after(doc: Trial) -> list[Level]:
     """Return the present level and the best of the others, which may be worse."""
     if doc.best:
         return [doc.levels[0], doc.levels[doc.best]]
-    known = [one for one in doc.levels[1:] if one.latency_us[doc.by]["value"] is not None]
-    return [doc.levels[0], *sorted(known, key=lambda one: one.latency_us[doc.by]["value"] or 0.0)[:1]]
+    known = [one for one in doc.levels[1:] if one.latency_us[doc.by].value is not None]
+    return [doc.levels[0], *sorted(known, key=lambda one: one.latency_us[doc.by].value or 0.0)[:1]]
 
 
 def _by_level(doc: Trial, plot: Plot, points: Points, *, times: bool) -> str | None:

@@ -81,7 +81,7 @@ def _percentiles(doc: Comparison) -> Iterator[Block]:
     )
     about += " Isolated latency excludes interference, which counts as censoring." if isolated else ""
     yield Only("page", [Text(about, "muted")])
-    yield from list_excluded([one["text"] for one in doc.left_out])
+    yield from list_excluded([one.text for one in doc.left_out])
     yield Details(
         f"{'Differences, unadjusted' if several else 'Unadjusted'} p-values, and those of the textbook test",
         [details(doc), Text("If the first two p differ widely, there are too few runs for either.", "muted")],
@@ -111,7 +111,7 @@ def _legend(doc: Comparison) -> list[tuple[str, str]]:
 
 def _arms(doc: Comparison) -> Iterator[Block]:
     yield Facts([(side.label, _describe(side)) for side in doc.sides])
-    yield Items([Item(one["text"], one["level"], tone_of(one["level"]), one["hint"]) for one in doc.reasons])
+    yield Items([Item(one.text, one.level, tone_of(one.level), one.hint) for one in doc.reasons])
     differences = [f"{one.what}: {' / '.join(one.values)}" for one in doc.unlike]
     rest = "; ".join(differences[MOST_DIFFERENCES:])
     shown = [Item(text, "differs") for text in differences[:MOST_DIFFERENCES]]
@@ -125,4 +125,4 @@ def _describe(side: Side) -> str:
     runs = numbers.plural(len(side.runs), "run")
     if side.made != len(side.runs):
         runs += f" of {side.made}"
-    return f"{side.target['name']} at {rate}, {runs}, {side.verdict}"
+    return f"{side.target.name} at {rate}, {runs}, {side.verdict}"

@@ -89,7 +89,7 @@ def runs(doc: Comparison, name: str, width: float) -> str | None:
             title = f"{side.label}, run {side.runs[number]}: {numbers.latency(us)}"
             plot.dot(x_of(place, number), y(us), cls=f"c{place % COLOURS}", title=title)
         summary = doc.sides[place].latency_us.get(name)
-        if summary is not None and (middle := summary["value"]) is not None:
+        if summary is not None and (middle := summary.value) is not None:
             plot.line(
                 [(x_of(place, 0) - 8, y(middle)), (x_of(place, len(column) - 1) + 8, y(middle))],
                 colour(place),

@@ -86,7 +86,7 @@ def details(doc: Comparison) -> Table:
 def _latency(doc: Comparison, place: int, line: Line) -> str:
     side = doc.sides[place]
     estimate = (side.isolated_us if line.isolated else side.latency_us).get(line.figure)
-    return numbers.MISSING if estimate is None else numbers.latency(estimate["value"])
+    return numbers.MISSING if estimate is None else numbers.latency(estimate.value)
 
 
 def _ratio(one: Contrast) -> str:
@@ -103,9 +103,9 @@ def _factor(value: float | None) -> str:
 
 
 def _difference(found: Value) -> str:
-    if found["value"] is None or math.isinf(found["value"]):
-        return numbers.number(found["value"])
-    known = [us for us in (found["value"], found["low"], found["high"]) if us is not None]
+    if found.value is None or math.isinf(found.value):
+        return numbers.number(found.value)
+    known = [us for us in (found.value, found.low, found.high) if us is not None]
     unit = numbers.unit_for([10.0 * abs(us) for us in known])
     places = numbers.decimals(max(abs(us) for us in finite(known)) / unit.us)
     value, *ends = (numbers.number(us / unit.us, places) for us in known)

@@ -53,7 +53,7 @@ class Doubt:
 
 def find_doubts(document: documents.Measure, term: Term) -> list[Doubt]:
     """Return the doubts about the figure of a limit. Notes raise no doubt."""
-    grave = [one for one in document["reasons"] if one["level"] != "note" and _concerns(one, term)]
+    grave = [one for one in document.reasons if one.level != "note" and _concerns(one, term)]
     if term.isolated:
         grave = _keep_for_isolated(document, term, grave)
     return [doubt for one in grave if (doubt := _doubt(one, term)) is not None]
@@ -61,25 +61,25 @@ def find_doubts(document: documents.Measure, term: Term) -> list[Doubt]:
 
 def _concerns(reason: Reason, term: Term) -> bool:
     """Whether a reason concerns the whole measurement, or this quantile."""
-    labels = reason.get("labels")
+    labels = reason.labels
     if not labels or not term.is_latency or term.name in labels:
         return True
-    return term.name == "mean" and reason["code"] in (*HOST, *LATE)  # added latency affects the mean too
+    return term.name == "mean" and reason.code in (*HOST, *LATE)  # added latency affects the mean too
 
 
 def _keep_for_isolated(document: documents.Measure, term: Term, grave: Sequence[Reason]) -> list[Reason]:
     """Drop reasons that come from interference, unless isolated latency is invalid for late sends."""
-    isolated = document.get("isolated")
-    found = isolated["latency_us"].get(term.name) if isolated and not isolated["refused"] else None
-    rest = [one for one in grave if one["code"] not in FROM_INTERFERENCE]
-    if found is not None and found["verdict"] == "invalid" and not any(o["level"] == "invalid" for o in rest):
-        return [one for one in grave if one["code"] not in ALWAYS_FROM_INTERFERENCE]
+    isolated = document.isolated
+    found = isolated.latency_us.get(term.name) if isolated and not isolated.refused else None
+    rest = [one for one in grave if one.code not in FROM_INTERFERENCE]
+    if found is not None and found.verdict == "invalid" and not any(o.level == "invalid" for o in rest):
+        return [one for one in grave if one.code not in ALWAYS_FROM_INTERFERENCE]
     return rest
 
 
 def _doubt(reason: Reason, term: Term) -> Doubt | None:
     """Return a reason's effect on a figure. Late sends that follow from a noisy host are not *invalid*."""
-    code, invalid = reason["code"], reason["level"] == "invalid"
+    code, invalid = reason.code, reason.level == "invalid"
     instrument: Blame = "instrument" if invalid else "host"
     if code in WIDE:
         return None

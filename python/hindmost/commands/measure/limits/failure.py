@@ -47,18 +47,18 @@ def _limit(term: Term, error: TargetError | ClientError, shows: ServerState) -> 
     text = f"nothing could be measured: {error.message.splitlines()[0]}"
     if value is not None:
         text = f"{term.key} would be {term.write(value)}; {text}"
-    return {
-        "limit": term.text,
-        "figure": term.key,
-        "result": "crossed" if crossed else "undecided",
-        "above": term.above,
-        "bound": term.limit,
-        "unit": term.unit,
-        "value": None if value is None else number(value),
-        "low": None,
-        "high": None,
-        "runs": 0,
-        "blame": None if crossed else "server",
-        "text": text,
-        "hint": error.hint,
-    }
+    return documents.Limit(
+        limit=term.text,
+        figure=term.key,
+        result="crossed" if crossed else "undecided",
+        above=term.above,
+        bound=term.limit,
+        unit=term.unit,
+        value=None if value is None else number(value),
+        low=None,
+        high=None,
+        runs=0,
+        blame=None if crossed else "server",
+        text=text,
+        hint=error.hint,
+    )

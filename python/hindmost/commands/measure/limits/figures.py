@@ -33,9 +33,9 @@ def figure_of(document: documents.Measure, term: Term) -> Figure | None:
     """Return the figure of a limit; None if it is unknown, as isolated latency that is refused."""
     runs = _counted_runs(document)
     if term.is_share:
-        return _share([(run["run"], share(term.name, run["counts"])) for run in runs])
+        return _share([(run.run, share(term.name, run.counts)) for run in runs])
     if not term.is_latency:
-        rates = {run["run"]: run["throughput"]["achieved"] for run in runs}
+        rates = {run.run: run.throughput.achieved for run in runs}
         return Figure(positive_mean_interval(list(rates.values()), CONFIDENCE), "mean", rates)
     values = _isolated(document, term.name) if term.isolated else _latency_by_run(runs, term.name)
     return _latency(values, _center(document)) if values else None
@@ -43,30 +43,30 @@ def figure_of(document: documents.Measure, term: Term) -> Figure | None:
 
 def _counted_runs(document: documents.Measure) -> list[documents.Run]:
     """Return the runs that count; all runs if none does."""
-    return [run for run in document["runs"] if not run.get("excluded")] or document["runs"]
+    return [run for run in document.runs if not run.excluded] or document.runs
 
 
 def _latency_by_run(runs: Sequence[documents.Run], name: str) -> dict[int, float]:
-    return {run["run"]: us for run in runs if (us := run["latency_us"][name]) is not None}
+    return {run.run: us for run in runs if (us := run.latency_us[name]) is not None}
 
 
 def _isolated(document: documents.Measure, name: str) -> dict[int, float]:
     """Return isolated latency by run, including excluded runs that have it."""
-    isolated = document.get("isolated")
-    if not isolated or isolated["refused"] or name not in isolated["latency_us"]:
+    isolated = document.isolated
+    if not isolated or isolated.refused or name not in isolated.latency_us:
         return {}
     return {
-        run["run"]: us
-        for run in document["runs"]
-        if (found := run.get("isolated"))
-        and name in found["isolated_us"]
-        and (us := found["isolated_us"][name]["value"]) is not None
+        run.run: us
+        for run in document.runs
+        if (found := run.isolated)
+        and name in found.isolated_us
+        and (us := found.isolated_us[name].value) is not None
     }
 
 
 def _center(document: documents.Measure) -> Middle:
-    found = document.get("over_runs")
-    return found["about"] if found else "mean"
+    found = document.over_runs
+    return found.about if found else "mean"
 
 
 def _latency(values: dict[int, float], about: Middle) -> Figure:
@@ -86,10 +86,10 @@ def unanswered_share(document: documents.Measure) -> tuple[float, float]:
     With one run, the interval covers chance alone (Clopper and Pearson).
     """
     runs = _counted_runs(document)
-    found = _share([(run["run"], share("unanswered", run["counts"])) for run in runs]).estimate
+    found = _share([(run.run, share("unanswered", run.counts)) for run in runs]).estimate
     if found.known:
         return found.value, found.low
-    silent, scheduled = (sum(share("unanswered", run["counts"])[place] for run in runs) for place in (0, 1))
+    silent, scheduled = (sum(share("unanswered", run.counts)[place] for run in runs) for place in (0, 1))
     return found.value, binomial_bounds(silent, scheduled, CONFIDENCE)[0]
 
 

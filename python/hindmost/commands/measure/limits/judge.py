@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import UNSET, structs
+
 from hindmost.commands.measure.limits.doubts import Doubt, find_doubts
 from hindmost.commands.measure.limits.figures import Figure, figure_of, unanswered_share
 from hindmost.commands.measure.limits.requests import Requests, narrow
@@ -67,9 +69,9 @@ def judge_limits(
 
 def exit_code(limits: Sequence[documents.Limit]) -> Exit:
     """Return the exit code for limits. The instrument is to blame only if it leaves a limit undecided."""
-    if any(one["result"] == "crossed" for one in limits):
+    if any(one.result == "crossed" for one in limits):
         return Exit.CROSSED
-    blamed = [one["blame"] for one in limits if one["result"] == "undecided"]
+    blamed = [one.blame for one in limits if one.result == "undecided"]
     if "instrument" in blamed:
         return Exit.INVALID
     return Exit.INCONCLUSIVE if blamed else Exit.DONE
@@ -82,19 +84,18 @@ def _limit(document: documents.Measure, term: Term, again: str, requests: Reques
             return _without_requests(term, requests)
         document = narrowed
     limit = _by_figure(document, term, again)
-    if limit["result"] != "undecided" or (beyond := _find_crossing(document, term)) is None:
+    if limit.result != "undecided" or (beyond := _find_crossing(document, term)) is None:
         return limit
-    prefix = "" if limit["value"] is None else limit["text"].partition("; ")[0] + "; "
-    figure: documents.Limit = {
-        **limit,
-        "result": "crossed",
-        "blame": None,
-        "code": beyond.code,
-        "values": dict(beyond.values),
-        "text": f"{prefix}{beyond}",
-        "hint": None,
-    }
-    return figure
+    prefix = "" if limit.value is None else limit.text.partition("; ")[0] + "; "
+    return structs.replace(
+        limit,
+        result="crossed",
+        blame=None,
+        code=beyond.code,
+        values=dict(beyond.values),
+        text=f"{prefix}{beyond}",
+        hint=None,
+    )
 
 
 def _without_requests(term: Term, requests: Requests) -> documents.Limit:
@@ -131,8 +132,7 @@ def _by_figure(document: documents.Measure, term: Term, again: str) -> documents
     if not against:
         off = _runs_beyond(term, figure, says)
         limit = _document(term, figure, says, None, text + _off_text(term, figure, off), None)
-        limit["off"] = off
-        return limit
+        return structs.replace(limit, off=off)
     if isolated := _confirmed_by_isolated(document, term, says, against):
         return _document(term, figure, says, None, f"{text}; {isolated}", None)
     worst = min(against, key=lambda one: ("instrument", "server", "sample", "host").index(one.blame))
@@ -152,7 +152,7 @@ def _find_crossing(document: documents.Measure, term: Term) -> Note | None:
     share, least = unanswered_share(document)
     if not term.above and least > 1.0 - term.level and not blamed:
         return _no_answer(share, least)
-    names = document["runs"][0]["latency_us"]
+    names = document.runs[0].latency_us
     for name in sorted((one for one in names if one[0] == "p"), key=lambda one: float(one[1:])):
         other = replace(term, name=name)
         assert other.level is not None
@@ -203,16 +203,16 @@ def _explain_undecided(figure: Figure, again: str) -> tuple[Note, str]:
 
 def _explain_doubt(says: Judgement, doubt: Doubt) -> Note:
     reason = doubt.reason
-    text = f"it would be {says}, but {reason['text'].partition('; ')[0]}"
-    return Note(reason["code"], text, {**reason.get("values", {}), "otherwise": says})
+    text = f"it would be {says}, but {reason.text.partition('; ')[0]}"
+    return Note(reason.code, text, {**(reason.values or {}), "otherwise": says})
 
 
 def _hint(term: Term, doubt: Doubt) -> str | None:
-    hint = doubt.reason["hint"]
+    hint = doubt.reason.hint
     kept_apart = term.level is not None and not term.isolated and term.request is None
     if doubt.blame == "host" and kept_apart and not term.above:
         return f"--require 'isolated {term.text}' excludes interference" + (f"; {hint}" if hint else "")
-    if doubt.reason["code"] == "errors":
+    if doubt.reason.code == "errors":
         return f"--require '{_failure_key(term)}<1%' limits errors; {hint}"
     return hint
 
@@ -243,12 +243,12 @@ def _off_text(term: Term, figure: Figure, off: Sequence[int]) -> str:
 
 def _no_isolated(document: documents.Measure) -> tuple[Note, str]:
     """Return why there is no isolated latency, and what it needs."""
-    isolated = document.get("isolated")
+    isolated = document.isolated
     if not isolated:
         text = "no isolated latency: this study did not look for interference"
         return Note("no-isolated-latency", text), "a new study, without --resume"
-    if refused := isolated["refused"]:
-        return Note(refused["code"], f"no isolated latency: {refused['text']}"), refused["need"]
+    if refused := isolated.refused:
+        return Note(refused.code, f"no isolated latency: {refused.text}"), refused.need
     text = "no run has isolated latency at this percentile"
     return Note("no-isolated-latency", text), "longer runs: --duration 30s"
 
@@ -274,8 +274,8 @@ def _is_far_beyond(document: documents.Measure, term: Term, figure: Figure, doub
     A server that lost the share t of its CPU time would without the loss have answered at most 1 / (1 - t)
     times as many requests.
     """
-    isolated = document.get("isolated")
-    taken = isolated["interference_share"] if isolated else None
+    isolated = document.isolated
+    taken = isolated.interference_share if isolated else None
     if term.unit != "per_s" or not doubt.of_host or taken is None or not taken < 1.0:
         return False
     scaled = replace(figure.estimate, high=figure.estimate.high / (1.0 - taken))
@@ -292,23 +292,21 @@ def _document(
     why: Note | None = None,
 ) -> documents.Limit:
     one = figure.estimate if figure else None
-    limit: documents.Limit = {
-        "limit": term.text,
-        "figure": term.key,
-        "result": result,
-        "above": term.above,
-        "bound": term.limit,
-        "unit": term.unit,
-        "value": number(one.value) if one else None,
-        "low": number(one.low) if one else None,
-        "high": number(one.high) if one else None,
-        "runs": one.n if one else 0,
-        "blame": blame,
-        "text": text,
-        "hint": hint,
-    }
-    if figure:
-        limit["about"] = figure.about
-    if why:
-        limit |= {"code": why.code, "values": dict(why.values)}
-    return limit
+    return documents.Limit(
+        limit=term.text,
+        figure=term.key,
+        result=result,
+        above=term.above,
+        bound=term.limit,
+        unit=term.unit,
+        value=number(one.value) if one else None,
+        low=number(one.low) if one else None,
+        high=number(one.high) if one else None,
+        about=figure.about if figure else UNSET,
+        runs=one.n if one else 0,
+        blame=blame,
+        code=why.code if why else UNSET,
+        values=dict(why.values) if why else UNSET,
+        text=text,
+        hint=hint,
+    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from hindmost.core.run.figures import RunFigures
+from msgspec.structs import replace
+
+from hindmost.core.run.figures import RunFigures, add_counts
 from hindmost.core.run.limits import ERROR_INCONCLUSIVE, SAMPLES_INCONCLUSIVE
 from hindmost.core.run.text import percent
 from hindmost.core.store import measure as documents
@@ -37,7 +38,7 @@ def collect_requests(runs: Sequence[RunFigures]) -> Requests:
             name: RequestFigures(
                 numbers(values),
                 run.kind_counts[name],
-                min(_with_latency(one.result["kinds"][name]) for one in run.clients),
+                min(_with_latency(add_counts([one.result["kinds"][name]])) for one in run.clients),
             )
             for name, values in run.kind_values.items()
         }
@@ -50,26 +51,26 @@ def narrow(document: documents.Measure, name: str, requests: Requests) -> docume
 
     Isolated latency is unknown for single requests.
     """
-    found = [(run, one) for run in document["runs"] if (one := requests.get(run["run"], {}).get(name))]
+    found = [(run, one) for run in document.runs if (one := requests.get(run.run, {}).get(name))]
     if not found:
         return None
     runs = [
-        {**run, "latency_us": one.latency_us, "counts": one.counts, "isolated": None} for run, one in found
+        replace(run, latency_us=dict(one.latency_us), counts=one.counts, isolated=None) for run, one in found
     ]
-    counted = [one for run, one in found if not run.get("excluded")] or [one for _, one in found]
-    reasons = [one for one in document["reasons"] if one["code"] not in OWN]
-    narrowed = {**document, "runs": runs, "isolated": None, "reasons": reasons + _own_reasons(name, counted)}
-    return cast(documents.Measure, narrowed)
+    counted = [one for run, one in found if not run.excluded] or [one for _, one in found]
+    reasons = [one for one in document.reasons if one.code not in OWN]
+    return replace(document, runs=runs, isolated=None, reasons=reasons + _own_reasons(name, counted))
 
 
 def _with_latency(counts: Counts) -> int:
     """Return how many requests have a latency; errors have none."""
-    return counts["scheduled"] - counts["errors"]
+    return counts.scheduled - counts.errors
 
 
 def _own_reasons(name: str, runs: Sequence[RequestFigures]) -> list[Reason]:
     found: list[Reason] = []
-    errors, scheduled = (sum(one.counts[count] for one in runs) for count in ("errors", "scheduled"))
+    errors = sum(one.counts.errors for one in runs)
+    scheduled = sum(one.counts.scheduled for one in runs)
     if errors > ERROR_INCONCLUSIVE * scheduled:
         text = f"{percent(errors / scheduled)} of the requests {name!r} failed"
         found.append(
@@ -89,11 +90,4 @@ def _own_reasons(name: str, runs: Sequence[RequestFigures]) -> list[Reason]:
 
 
 def _reason(code: str, text: str, hint: str, labels: Sequence[str], **values: float) -> Reason:
-    return {
-        "code": code,
-        "level": "inconclusive",
-        "text": text,
-        "hint": hint,
-        "labels": list(labels),
-        "values": values,
-    }
+    return Reason(code=code, level="inconclusive", text=text, hint=hint, labels=list(labels), values=values)

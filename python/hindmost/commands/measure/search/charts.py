@@ -70,11 +70,7 @@ def _points(
     steps: Sequence[Step], latencies: Mapping[str, Estimates], name: str
 ) -> list[tuple[Step, float, tuple[float | None, float | None]]]:
     found = ((step, latencies[step.study].get(name)) for step in steps)
-    return [
-        (step, us, (one["low"], one["high"]))
-        for step, one in found
-        if one and (us := one["value"]) is not None
-    ]
+    return [(step, us, (one.low, one.high)) for step, one in found if one and (us := one.value) is not None]
 
 
 def bounds_rate(doc: Search) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from msgspec import structs
+
 from hindmost.commands.measure.search.document import Search, Step
 from hindmost.commands.measure.search.findings import (
     OUTCOMES,
@@ -23,8 +25,8 @@ from hindmost.core.plan import Objective, parse_objective
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study, manifest
 from hindmost.core.store.estimates import to_document
-from hindmost.core.store.measure import Estimates
-from hindmost.core.store.reading import read_document
+from hindmost.core.store.measure import Estimates, Measure
+from hindmost.core.store.reading import load
 from hindmost.core.study.kind import Kind, PublishedAnswer
 from hindmost.core.study.talk import Talk
 from hindmost.core.targets import parse_target
@@ -91,9 +93,11 @@ def latencies(study: Study, doc: Search) -> dict[str, Estimates]:
     for step in doc.steps:
         path = study.folder / step.study / "result.json"
         if step.runs and path.is_file():
-            one = read_document(path)["latency_us"]
+            one = load(path, Measure).latency_us
             if judged in one and step.value_us is not None:
-                one[judged] |= {"value": step.value_us, "low": step.low_us, "high": step.high_us}
+                one[judged] = structs.replace(
+                    one[judged], value=step.value_us, low=step.low_us, high=step.high_us
+                )
             found[step.study] = one
     return found
 

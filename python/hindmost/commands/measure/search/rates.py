@@ -144,7 +144,7 @@ class RateSearch:
                 return self._died(rate, error, study)
             result = answer(study)
             study.write("result.json", encode(result))
-        return self._step(rate, rule, result["throughput"]["achieved"], folder)
+        return self._step(rate, rule, result.throughput.achieved, folder)
 
     def _died(self, rate: float, error: ClientError | TargetError, study: Study) -> Step:
         """Return a step for a rate that killed a restartable server; raise all other errors."""
@@ -182,9 +182,9 @@ class RateSearch:
         return Step(
             rate_per_s=rate,
             outcome=judgement.outcome,
-            value_us=figure["value"],
-            low_us=figure["low"],
-            high_us=figure["high"],
+            value_us=figure.value,
+            low_us=figure.low,
+            high_us=figure.high,
             runs=len(rule.made),
             achieved_per_s=achieved,
             why=judgement.why.text + (thin.text if thin else ""),

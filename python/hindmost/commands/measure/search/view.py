@@ -60,9 +60,7 @@ def _sections(doc: Search, latencies: Mapping[str, Estimates]) -> list[Block]:
 
     def cells(step: Step) -> list[Cell]:
         found = (latencies.get(step.study, {}).get(name) for name in names)
-        return [
-            _cell(one["value"], one["low"], one["high"]) if one else _cell(None, None, None) for one in found
-        ]
+        return [_cell(one.value, one.low, one.high) if one else _cell(None, None, None) for one in found]
 
     chart = Chart(
         partial(charts.rates, doc, latencies, names),

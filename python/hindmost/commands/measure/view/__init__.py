@@ -24,25 +24,25 @@ def view(doc: Measure, *, verbose: bool = False) -> View:
     verbose
         Whether the terminal shows all details of load, runs and client, and every single reason.
     """
-    target = wording.target_line(doc)
-    asked = doc["throughput"]["requested"]
+    target = wording.target_line(doc.target)
+    asked = doc.throughput.requested
     load = f"{numbers.rate(asked).removesuffix('/s')} requests/s" if asked else "closed loop"
-    clients = f" with {numbers.plural(doc['clients']['count'], 'client')}" if doc["clients"]["count"] else ""
+    clients = f" with {numbers.plural(doc.clients.count, 'client')}" if doc.clients.count else ""
     meta = (
         target,
         ", ".join(text for text in (wording.throughput(doc), wording.saturation(doc)) if text),
-        numbers.plural(len(doc["runs"]), "run") + clients,
-        moment(doc["created"]),
-        f"study {doc['study']}",
+        numbers.plural(len(doc.runs), "run") + clients,
+        moment(doc.created),
+        f"study {doc.study}",
     )
     return View(
-        title=f"{doc['verdict']}: {target}",
-        word=f"{doc['verdict']} (quick look)" if doc["plan"].get("quick") else doc["verdict"],
-        tone=tone_of(doc["verdict"]),
+        title=f"{doc.verdict}: {target}",
+        word=f"{doc.verdict} (quick look)" if doc.plan.get("quick") else doc.verdict,
+        tone=tone_of(doc.verdict),
         headline=wording.title(doc),
         subject=(target, load, wording.counted_runs(doc)),
         meta=meta,
-        schema=doc["schema"],
+        schema=doc.schema,
         blocks=[
             Only("terminal", brief.blocks(doc, verbose=verbose)),
             Only("page", sections.blocks(doc)),
@@ -53,7 +53,7 @@ def view(doc: Measure, *, verbose: bool = False) -> View:
 
 def _summary(doc: Measure) -> list[Block]:
     """Return the summary for a CI job: limits, latency with intervals, and the most serious reasons."""
-    reasons = [Item(one["text"], one["level"]) for one in doc["reasons"]]
+    reasons = [Item(one.text, one.level) for one in doc.reasons]
     more = len(reasons) - MOST_REASONS
     left_out = f"and {more} more, on the page `report.html`" if more > 0 else ""
     return [
@@ -63,7 +63,7 @@ def _summary(doc: Measure) -> list[Block]:
         Text(f"Throughput: {wording.throughput(doc)}."),
         Items([Item(text, key) for key, text in outcomes(doc)]),
         Section("Reasons", [Items(reasons[:MOST_REASONS]), Text(left_out)]),
-        Text(f"study `{doc['study']}`, {moment(doc['created'])}, Hindmost {doc['version']}"),
+        Text(f"study `{doc.study}`, {moment(doc.created)}, Hindmost {doc.version}"),
     ]
 
 

@@ -34,19 +34,19 @@ def blocks(doc: Measure, *, verbose: bool) -> list[Block]:
 
 def _kinds(doc: Measure) -> Iterator[Block]:
     """Yield the figures of each request of a list, the most frequent first."""
-    kinds = sorted(doc["by_kind"].items(), key=lambda one: -one[1]["counts"]["scheduled"])
+    kinds = sorted(doc.by_kind.items(), key=lambda one: -one[1].counts.scheduled)
     if len(kinds) < 2 or {kind for kind, _ in kinds} == KEY_VALUE:
         return
-    shown = labels(*(one["latency_us"] for _, one in kinds))
+    shown = labels(*(one.latency_us for _, one in kinds))
     rows = []
     for kind, one in kinds[:MOST_KINDS]:
-        found = one["latency_us"]
-        signs = {label: tables.SIGNS.get(found[label]["verdict"], "") for label in found}
+        found = one.latency_us
+        signs = {label: tables.SIGNS.get(found[label].verdict, "") for label in found}
         rows.append(
             (
                 kind,
-                numbers.count(one["counts"]["scheduled"]),
-                numbers.count(one["counts"]["errors"]),
+                numbers.count(one.counts.scheduled),
+                numbers.count(one.counts.errors),
                 *(numbers.latency(bounds(found, label)[0]) + signs.get(label, "") for label in shown),
             )
         )
@@ -61,18 +61,16 @@ def _causes(doc: Measure) -> Iterator[Block]:
     found = wording.causes(doc)
     yield Items(
         [
-            Item(wording.clause(one["text"]), wording.subject(doc, one), tone_of(one["level"]))
+            Item(wording.clause(one.text), wording.subject(doc, one), tone_of(one.level))
             for one in found[:MOST]
         ]
     )
     if len(found) > MOST:
         yield Text(f"and {len(found) - MOST} more: --verbose, or the page", "muted")
-    if doc["verdict"] != "valid" or doc["plan"].get("quick"):
-        grave = (one for one in found if one["level"] != "note" or "quick-look" in one["codes"])
-        yield Next(next((one["hint"] for one in grave if one["hint"]), ""))
+    if doc.verdict != "valid" or doc.plan.get("quick"):
+        grave = (one for one in found if one.level != "note" or "quick-look" in one.codes)
+        yield Next(next((one.hint for one in grave if one.hint), ""))
 
 
 def _reasons(doc: Measure) -> Iterator[Block]:
-    yield Items(
-        [Item(one["text"], one["level"], tone_of(one["level"]), one["hint"]) for one in doc["reasons"]]
-    )
+    yield Items([Item(one.text, one.level, tone_of(one.level), one.hint) for one in doc.reasons])

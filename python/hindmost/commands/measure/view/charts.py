@@ -36,28 +36,27 @@ def distribution(
     doc: Measure, width: float, names: Sequence[str] = ("latency", "service", "send_delay")
 ) -> str | None:
     """Draw the merged quantile curves, and with latency one thin curve per run."""
-    found = doc["distributions"]
+    found = doc.distributions
     every: dict[str, Curve | None] = {
-        "latency": found.get("latency"),
-        "service": found.get("service"),
-        "send_delay": found.get("send_delay"),
+        "latency": found.latency,
+        "service": found.service,
+        "send_delay": found.send_delay,
     }
     if "latency" in names and flattens_latency(every["latency"], every["send_delay"]):
         names = [name for name in names if name != "send_delay"]
     curves = {name: curve for name, curve in every.items() if name in names and curve}
     title = "Quantiles on a scale with equal space for each further nine"
     if "latency" in names:
-        return _draw_quantiles(title, curves, (width, 340), doc["per_run_curves"])
+        return _draw_quantiles(title, curves, (width, 340), doc.per_run_curves)
     return _draw_quantiles(title, curves, (width, 260))
 
 
 def capture(doc: Measure, width: float) -> str | None:
     """Draw the client's quantile curves and the capture's, for the same requests (paper, Figures 5 and 6)."""
-    found = doc.get("capture")
-    if not found:
+    if not doc.capture:
         return None
-    every = found["curves"]
-    curves = {"capture": every["capture"], "wire": every["wire"], "service": every["service"]}
+    every = doc.capture.curves
+    curves = {"capture": every.capture, "wire": every.wire, "service": every.service}
     return _draw_quantiles("Quantiles of the same requests", curves, (width, 300))
 
 
@@ -65,7 +64,7 @@ def _draw_quantiles(
     title: str, curves: Mapping[str, Curve], size: tuple[float, float], runs: Sequence[Curve] = ()
 ) -> str | None:
     """Draw curves, and thin ones of runs, on the tail scale."""
-    curves = {name: curve for name, curve in curves.items() if curve["q"]}
+    curves = {name: curve for name, curve in curves.items() if curve.q}
     drawn = [drawable_points(curve) for curve in (*curves.values(), *runs)]
     values = finite(v for _, vs in drawn for v in vs)
     if not values:
@@ -120,12 +119,12 @@ def summary(doc: Measure, width: float) -> str | None:
 
 def runs(doc: Measure, width: float, label: str) -> str | None:
     """Draw one quantile: one dot per run, and the running figure with its interval (paper, Figure 4)."""
-    points = [(run["run"], run["latency_us"].get(label), wording.run_word(run)) for run in doc["runs"]]
-    path: list[IntervalStep] = doc["stopping"]["path"].get(label, [])
-    values = finite([v for _, v, _ in points] + [look["value"] for look in path])
+    points = [(run.run, run.latency_us.get(label), wording.run_word(run)) for run in doc.runs]
+    path: list[IntervalStep] = doc.stopping.path.get(label, [])
+    values = finite([v for _, v, _ in points] + [look.value for look in path])
     if not points or not (values or any(v == math.inf for _, v, _ in points)):
         return None
-    band = [k for k in path if len(finite((k["value"], k["low"], k["high"]))) == 3]
+    band = [k for k in path if len(finite((k.value, k.low, k.high))) == 3]
     low, high = run_domain(values, band)
     plot = Plot(
         width,
@@ -145,11 +144,11 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
         x_title="run",
     )
     plot.area(
-        [(x(run_of_look(k)), y(k["high"] or 0.0)) for k in band],
-        [(x(run_of_look(k)), y(k["low"] or 0.0)) for k in band],
+        [(x(run_of_look(k)), y(k.high or 0.0)) for k in band],
+        [(x(run_of_look(k)), y(k.low or 0.0)) for k in band],
         "band",
     )
-    plot.line([(x(run_of_look(k)), y(k["value"] or 0.0)) for k in band], "mean")
+    plot.line([(x(run_of_look(k)), y(k.value or 0.0)) for k in band], "mean")
     for number, value, verdict in points:
         if value is None:
             continue
@@ -163,7 +162,7 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
 
 def run_of_look(look: IntervalStep) -> int:
     """Return the run after which a look was taken. In documents before 0.4 every run counted."""
-    return look.get("run", look["runs"])
+    return look.run or look.runs
 
 
 def run_domain(values: Sequence[float], band: Sequence[IntervalStep]) -> tuple[float, float]:
@@ -175,7 +174,7 @@ def run_domain(values: Sequence[float], band: Sequence[IntervalStep]) -> tuple[f
         return (0.0, 1.0)
     low, high = min(values), max(values)
     spread = max(high - low, 0.02 * high)
-    reach = finite(v for look in band[len(band) // 3 :] for v in (look["low"], look["high"]))
+    reach = finite(v for look in band[len(band) // 3 :] for v in (look.low, look.high))
     return linear_domain([*values, *(v for v in reach if low - spread <= v <= high + spread)])
 
 
@@ -210,8 +209,8 @@ def outstanding(doc: Measure, width: float) -> str | None:
 def cumulative(doc: Measure) -> list[tuple[int, float]]:
     """Return the cumulative shares of the outstanding counts."""
     total, out = 0.0, []
-    found = doc["outstanding"]
-    for n, share in sorted(zip(found["values"], found["share"], strict=False)) if found else []:
+    found = doc.outstanding
+    for n, share in sorted(zip(found.values, found.share, strict=False)) if found else []:
         total += share
         out.append((n, min(1.0, total)))
     return out
@@ -219,30 +218,30 @@ def cumulative(doc: Measure) -> list[tuple[int, float]]:
 
 def clients(doc: Measure, width: float) -> str | None:
     """Draw each client's share of the samples around each quantile, stacked (paper, Figure 2)."""
-    rows = sorted(doc["clients"]["by_quantile"], key=lambda row: row["q"])
-    if doc["clients"]["count"] < 2 or not rows:
+    rows = sorted(doc.clients.by_quantile, key=lambda row: row.q)
+    if doc.clients.count < 2 or not rows:
         return None
     plot = Plot(width, 270, "Share of samples by client at each quantile", top=14)
     x, y = plot.x(0.0, float(len(rows))), plot.y(0.0, 1.0)
     plot.axes(
         x,
         y,
-        x_ticks=[(i + 0.5, numbers.level_label(row["q"])) for i, row in enumerate(rows)],
+        x_ticks=[(i + 0.5, numbers.level_label(row.q)) for i, row in enumerate(rows)],
         y_ticks=[(share, numbers.percent(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
         x_title="percentile",
     )
     gap = 2 if width / len(rows) > 14 else 0.5
     for i, row in enumerate(rows):
         below = 0.0
-        for index, share in enumerate(row["shares"]):
+        for index, share in enumerate(row.shares):
             top, bottom = y(below + share), y(below)
             plot.bar(
                 (x(i) + gap, top, x(i + 1) - x(i) - 2 * gap, max(0.0, bottom - top)),
                 cls=f"instance i{index % 8}",
-                title=f"p{numbers.level_label(row['q'])}: client {index} has {numbers.percent(share)}",
+                title=f"p{numbers.level_label(row.q)}: client {index} has {numbers.percent(share)}",
             )
             below += share
-    count = doc["clients"]["count"]
+    count = doc.clients.count
     for index in range(1, count):
         plot.add("path", d=f"M{x.start:.1f} {y(index / count):.1f}H{x.end:.1f}", class_="fair")
     return str(plot)
@@ -250,18 +249,18 @@ def clients(doc: Measure, width: float) -> str | None:
 
 def series(one: Series, width: float) -> str | None:
     """Draw a run over time: rate above, p50 and p99 below, with the warm-up shaded."""
-    latencies = finite([*one["p50_us"], *one["p99_us"]])
-    asked: list[float | None] = [*one.get("requested", [])]
-    rates = finite([*one["rate"], *asked])
-    if not one["t_s"] or not (latencies or rates):
+    latencies = finite([*one.p50_us, *one.p99_us])
+    asked: list[float | None] = list(one.requested or ())
+    rates = finite([*one.rate, *asked])
+    if not one.t_s or not (latencies or rates):
         return None
-    end = max(one["t_s"]) or 1.0
-    plot = Plot(width, 340, f"Rate, p50 and p99 of run {one['run']} in time", top=24)
-    x = plot.x(min(one["t_s"]), end)
+    end = max(one.t_s) or 1.0
+    plot = Plot(width, 340, f"Rate, p50 and p99 of run {one.run} in time", top=24)
+    x = plot.x(min(one.t_s), end)
     upper = Scale(0.0, max(rates or [1.0]) * 1.1, 110, plot.top)
     lower = plot.y(*log_domain(latencies), log10)
     lower = Scale(lower.low, lower.high, lower.start, 136, log10)
-    warm = one["measure_from_s"]
+    warm = one.measure_from_s
     if warm is not None and warm > x.low:
         for scale in (upper, lower):
             plot.bar((x.start, scale.end, x(warm) - x.start, scale.start - scale.end), cls="warm")
@@ -280,10 +279,10 @@ def series(one: Series, width: float) -> str | None:
     plot.text(x.end, 132, "p99 (upper) and p50", anchor="end", cls="name")
 
     def places(values: Values, scale: Scale) -> list[tuple[float, float]]:
-        return [(x(t), scale(v)) for t, v in zip(one["t_s"], values, strict=False) if v is not None]
+        return [(x(t), scale(v)) for t, v in zip(one.t_s, values, strict=False) if v is not None]
 
     plot.line(places(asked, upper), "requested")
-    plot.line(places(one["rate"], upper), "rate")
-    plot.line(places(one["p50_us"], lower), "service")
-    plot.line(places(one["p99_us"], lower), "latency")
+    plot.line(places(one.rate, upper), "rate")
+    plot.line(places(one.p50_us, lower), "service")
+    plot.line(places(one.p99_us, lower), "latency")
     return str(plot)

@@ -4,7 +4,7 @@ from hindmost.core.store.measure import Figure, Instrument, Measure
 from hindmost.present import numbers
 from hindmost.present.writing import FINDING_MARKS
 
-NOTHING: Instrument = {"figures": [], "neighbours": [], "interrupts": []}
+NOTHING: Instrument = Instrument(figures=[], neighbours=[], interrupts=[])
 LINES: dict[str, tuple[str, dict[str, str]]] = {
     "CPU": (
         "",
@@ -44,7 +44,7 @@ SHOWN_WHEN_ZERO = ("waiting", "stolen", "retransmitted")
 
 def self_diagnosis(doc: Measure) -> Instrument:
     """Return the self-diagnosis. It is empty in documents of versions without one."""
-    return doc.get("instrument", NOTHING)
+    return doc.instrument or NOTHING
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -60,28 +60,28 @@ def lines(doc: Measure) -> list[tuple[str, str]]:
     """Return the self-diagnosis, one line per cause. Figures that are too high are marked."""
     found = self_diagnosis(doc)
     shown = {
-        one["id"]: one
-        for one in found["figures"]
-        if one["value"] is not None and (one["value"] or one["id"] in SHOWN_WHEN_ZERO)
+        one.id: one
+        for one in found.figures
+        if one.value is not None and (one.value or one.id in SHOWN_WHEN_ZERO)
     }
     rows = []
     for key, (about, words) in LINES.items():
         parts = [_mark_text(shown[name], text) for name, text in words.items() if name in shown]
         if parts:
             rows.append((key, about + ", ".join(parts)))
-    if found["neighbours"]:
+    if found.neighbours:
         rows.append(("others", neighbours(found)))
     return rows
 
 
 def _mark_text(one: Figure, text: str) -> str:
-    mark = "" if one["mark"] == "fine" else f"{FINDING_MARKS.get(one['mark'], '!')} "
-    return mark + text.format(amount(one["value"], one["unit"]))
+    mark = "" if one.mark == "fine" else f"{FINDING_MARKS.get(one.mark, '!')} "
+    return mark + text.format(amount(one.value, one.unit))
 
 
 def neighbours(found: Instrument, most: int = 3) -> str:
     """List the programs that ran on the clients' CPUs, by share of a CPU."""
     return ", ".join(
-        f"{one['name']} {'' if one['bound'] else 'up to '}{numbers.percent(one['share'])}"
-        for one in found["neighbours"][:most]
+        f"{one.name} {'' if one.bound else 'up to '}{numbers.percent(one.share)}"
+        for one in found.neighbours[:most]
     )

@@ -40,7 +40,7 @@ COUNTS = ("scheduled", "completed", "misses", "errors", "timeouts", "unsent")
 def blocks(doc: Measure) -> list[Block]:
     """Return the blocks of the page."""
     why, todo = wording.headline(doc)
-    is_open = doc["verdict"] != "valid" or doc["plan"].get("quick")
+    is_open = doc.verdict != "valid" or doc.plan.get("quick")
     caption = "Percentiles with their 95 % intervals over runs, on a logarithmic scale."
     return [
         Chart(partial(charts.summary, doc), caption, name="summary"),
@@ -75,7 +75,7 @@ def _quantiles(doc: Measure) -> Section:
             Text(wording.sentence("; ".join(meanings)), "muted"),
             Text(f"Isolated latency: {basis}." if basis else "", "muted"),
             Text(
-                f"A run's figure is the {doc['plan'].get('aggregate') or 'mean'} over its clients; the table"
+                f"A run's figure is the {doc.plan.get('aggregate') or 'mean'} over its clients; the table"
                 f" has the {wording.interval_subject(doc)} over runs. Merged figures pool all samples. They"
                 " are shown for contrast: one client or one bad run can dominate their tail.",
                 "muted",
@@ -86,7 +86,7 @@ def _quantiles(doc: Measure) -> Section:
 
 
 def _reasons(doc: Measure) -> Section:
-    causes, reasons = wording.causes(doc), doc["reasons"]
+    causes, reasons = wording.causes(doc), doc.reasons
     every = [Items([_reason(one) for one in reasons])] if len(causes) < len(reasons) else []
     return Section(
         "Why, and what to do",
@@ -96,16 +96,16 @@ def _reasons(doc: Measure) -> Section:
 
 
 def _reason(one: Reason | Cause) -> Item:
-    level = one["level"]
-    return Item(one["text"], f"{MARKS[level]} {level}", tone_of(level), one["hint"])
+    level = one.level
+    return Item(one.text, f"{MARKS[level]} {level}", tone_of(level), one.hint)
 
 
 def _distribution(doc: Measure) -> Section:
-    found = doc["distributions"]
-    apart = flattens_latency(found.get("latency"), found.get("send_delay"))
+    found = doc.distributions
+    apart = flattens_latency(found.latency, found.send_delay)
     legend = [("latency", "latency"), ("service", "service latency")]
     legend += [] if apart else [("send_delay", "send delay")]
-    legend += [("run", "latency of each run")] if len(doc["per_run_curves"]) > 1 else []
+    legend += [("run", "latency of each run")] if len(doc.per_run_curves) > 1 else []
     caption = (
         "Each further nine has the same width, so the tail stays readable. The curves merge all runs and"
         " clients; thin lines are single runs."
@@ -121,8 +121,8 @@ def _distribution(doc: Measure) -> Section:
 
 def _readings(doc: Measure) -> list[list[str]]:
     """Read the merged curves at round levels."""
-    found = doc["distributions"]
-    curves = [found.get("latency"), found.get("service"), found.get("send_delay")]
+    found = doc.distributions
+    curves = [found.latency, found.service, found.send_delay]
     end = max((q for curve in curves for q in drawable_points(curve)[0]), default=0.0)
     levels = [q for q in LEVELS if q <= end]
     columns = [[f"p{numbers.level_label(q)}" for q in levels]]
@@ -133,15 +133,15 @@ def _readings(doc: Measure) -> list[list[str]]:
 
 
 def _runs(doc: Measure) -> Section:
-    every = labels(*(run["latency_us"] for run in doc["runs"]))
-    wanted = doc["stopping"]["quantile"]
+    every = labels(*(run.latency_us for run in doc.runs))
+    wanted = doc.stopping.quantile
     main = wanted if wanted in every else next((one for one in reversed(every) if one != "mean"), "p99")
     about = wording.interval_subject(doc)
     caption = (
         f"A dot is the latency of one run (hollow: not valid). The line is the running {about}, and the band"
         " is its interval, cut at the edge if it is very wide."
     )
-    precision = doc["stopping"]["precision"]
+    precision = doc.stopping.precision
     asked = f" Requested: ±{numbers.percent(precision)} of {wanted}." if precision else ""
     rule = wording.stopping_text(doc).rstrip(".")
     excluded = wording.excluded_text(doc)
@@ -173,10 +173,10 @@ def _runs(doc: Measure) -> Section:
                         ("runs", about, "low", "high"),
                         [
                             (
-                                str(look["runs"]),
-                                *map(numbers.latency, (look["value"], look["low"], look["high"])),
+                                str(look.runs),
+                                *map(numbers.latency, (look.value, look.low, look.high)),
                             )
-                            for look in doc["stopping"]["path"].get(main, [])
+                            for look in doc.stopping.path.get(main, [])
                         ],
                     )
                 ],
@@ -188,17 +188,17 @@ def _runs(doc: Measure) -> Section:
 
 def _run_table(doc: Measure, every: list[str]) -> Table:
     rows: list[Sequence[str | Cell]] = []
-    for run in doc["runs"]:
+    for run in doc.runs:
         word = wording.run_word(run)
-        reasons = [run.get("excluded") or "", *(reason["text"] for reason in run["reasons"])]
+        reasons = [run.excluded or "", *(reason.text for reason in run.reasons)]
         rows.append(
             (
-                str(run["run"]),
+                str(run.run),
                 Cell(f"{MARKS.get(word, '!')} {word}", tone_of(word)),
-                *(numbers.latency(run["latency_us"].get(label)) for label in every),
-                numbers.rate(run["throughput"]["achieved"]),
-                numbers.percent(run["server_cpu_share"]),
-                numbers.seconds(run["seconds"]),
+                *(numbers.latency(run.latency_us.get(label)) for label in every),
+                numbers.rate(run.throughput.achieved),
+                numbers.percent(run.server_cpu_share),
+                numbers.seconds(run.seconds),
                 "; ".join(one for one in reasons if one),
             )
         )
@@ -207,11 +207,11 @@ def _run_table(doc: Measure, every: list[str]) -> Table:
 
 
 def _over_runs(doc: Measure) -> Iterator[Section]:
-    found = doc.get("over_runs")
+    found = doc.over_runs
     if not found:
         return
-    other = "mean" if found["about"] == "median" else "median"
-    both = {f"{found['about']} over runs": doc["latency_us"], f"{other} over runs": found["beside_us"]}
+    other = "mean" if found.about == "median" else "median"
+    both = {f"{found.about} over runs": doc.latency_us, f"{other} over runs": found.beside_us}
     off = "".join(f" {wording.sentence(text)}" for text in wording.runs_off(doc))
     yield Section(
         "Median or mean over runs",
@@ -220,7 +220,7 @@ def _over_runs(doc: Measure) -> Iterator[Section]:
             Text(
                 "Quote the median for a typical run: its interval holds for any distribution of runs. Quote"
                 " the mean for the total cost of all runs (capacity, a service level summed over runs);"
-                f" {found['claims']}.{off}"
+                f" {found.claims}.{off}"
             ),
         ],
     )
@@ -230,16 +230,16 @@ def _variance(doc: Measure) -> Section:
     rows = [
         (
             label,
-            numbers.latency(one["between_runs_sd_us"]),
-            numbers.latency(one["within_run_sd_us"]),
-            numbers.percent(one["between_share"]),
+            numbers.latency(one.between_runs_sd_us),
+            numbers.latency(one.within_run_sd_us),
+            numbers.percent(one.between_share),
         )
-        for label, one in doc["variance"].items()
+        for label, one in doc.variance.items()
     ]
     heads = ("latency", "between runs (sd)", "within a run (sd)", "share between runs")
     return Section(
         "Variance within and between runs",
-        [Text(doc["hysteresis"]["text"] or "Hysteresis was not tested."), Table(heads, rows)],
+        [Text(doc.hysteresis.text or "Hysteresis was not tested."), Table(heads, rows)],
         "variance",
     )
 
@@ -262,22 +262,21 @@ def _outstanding(doc: Measure) -> Section:
 
 
 def _clients(doc: Measure) -> Section:
-    clients = doc["clients"]
+    clients = doc.clients
     title, anchor = "Clients' shares of the tail", "clients"
-    if clients["count"] < 2:
+    if clients.count < 2:
         text = "With one client, its effect on the tail cannot be separated from the server's."
         return Section(title, [Text(f"{text} Use `--clients 2` or more.")], anchor)
-    names = [f"client {index}" for index in range(clients["count"])]
+    names = [f"client {index}" for index in range(clients.count)]
     owned = "The merged distribution describes that client, not the server."
     rows = [
-        (f"p{numbers.level_label(row['q'])}", *map(numbers.percent, row["shares"]))
-        for row in clients["by_quantile"]
+        (f"p{numbers.level_label(row.q)}", *map(numbers.percent, row.shares)) for row in clients.by_quantile
     ]
     return Section(
         title,
         [
             Text(wording.sentence(wording.clients_text(doc))),
-            Text("" if clients["owner"] is None else owned),
+            Text("" if clients.owner is None else owned),
             *fleet.host_table(doc),
             Chart(
                 partial(charts.clients, doc),
@@ -301,15 +300,15 @@ def _send_delay(doc: Measure) -> Section:
     )
     single = [
         (
-            str(run["run"]),
-            str(one["index"]),
-            numbers.percent(one["busy_share"]),
+            str(run.run),
+            str(one.index),
+            numbers.percent(one.busy_share),
             wording.own_interval_text(one, "p99"),
-            numbers.latency(one["send_delay_us"].get("p99")),
-            numbers.seconds(one["warmup_s"]),
+            numbers.latency(one.send_delay_us.get("p99")),
+            numbers.seconds(one.warmup_s),
         )
-        for run in doc["runs"]
-        for one in run["clients"]
+        for run in doc.runs
+        for one in run.clients
     ]
     heads = ("run", "client", "busy", "latency p99", "send delay p99", "warm-up")
     return Section(
@@ -324,7 +323,7 @@ def _send_delay(doc: Measure) -> Section:
             ),
             _client_table(doc),
             *tables.estimate_table(
-                {"wire latency": doc.get("wire_us"), "client overhead": doc.get("overhead_us")}, stamped
+                {"wire latency": doc.wire_us, "client overhead": doc.overhead_us}, stamped
             ),
             Details("Each client in each run", [Table(heads, single)]),
         ],
@@ -335,19 +334,19 @@ def _send_delay(doc: Measure) -> Section:
 def _client_table(doc: Measure) -> Table:
     """Return for each client the range of its figures over the runs."""
     groups: dict[int, list[Any]] = {}
-    for run in doc["runs"]:
-        for one in run["clients"]:
-            groups.setdefault(one["index"], []).append(one)
+    for run in doc.runs:
+        for one in run.clients:
+            groups.setdefault(one.index, []).append(one)
     rows = [
         (
             str(index),
-            ", ".join(sorted({str(cpu) for one in ones for cpu in one["cpus"]})) or numbers.MISSING,
-            wording.span([one["busy_share"] for one in ones], numbers.percent),
-            wording.span([one["run_delay_share"] for one in ones], numbers.percent),
-            wording.span([one["involuntary_switches"] for one in ones], numbers.count),
-            wording.span([one["send_delay_us"].get("p50") for one in ones], numbers.latency),
-            wording.span([one["send_delay_us"].get("p99") for one in ones], numbers.latency),
-            f"{sum(1 for one in ones if one['steady'])} of {len(ones)}",
+            ", ".join(sorted({str(cpu) for one in ones for cpu in one.cpus})) or numbers.MISSING,
+            wording.span([one.busy_share for one in ones], numbers.percent),
+            wording.span([one.run_delay_share for one in ones], numbers.percent),
+            wording.span([one.involuntary_switches for one in ones], numbers.count),
+            wording.span([one.send_delay_us.get("p50") for one in ones], numbers.latency),
+            wording.span([one.send_delay_us.get("p99") for one in ones], numbers.latency),
+            f"{sum(1 for one in ones if one.steady)} of {len(ones)}",
         )
         for index, ones in sorted(groups.items())
     ]
@@ -360,34 +359,34 @@ def _client_table(doc: Measure) -> Table:
         "send delay p50",
         "send delay p99",
     )
-    caption = f"By client: smallest to largest over {numbers.plural(len(doc['runs']), 'run')}"
+    caption = f"By client: smallest to largest over {numbers.plural(len(doc.runs), 'run')}"
     return Table((*heads, "steady runs"), rows, caption=caption)
 
 
 def _instrument(doc: Measure) -> Iterator[Section]:
     found = instrument.self_diagnosis(doc)
-    if not found["figures"]:
+    if not found.figures:
         return
     figures = [
         (
-            one["title"],
-            instrument.amount(one["value"], one["unit"]),
-            instrument.amount(one["note_above"], one["unit"]),
-            instrument.amount(one["grave_above"], one["unit"]),
-            "" if one["mark"] == "fine" else _mark(one["mark"]),
+            one.title,
+            instrument.amount(one.value, one.unit),
+            instrument.amount(one.note_above, one.unit),
+            instrument.amount(one.grave_above, one.unit),
+            "" if one.mark == "fine" else _mark(one.mark),
         )
-        for one in found["figures"]
+        for one in found.figures
     ]
     threads = [
         (
-            one["name"],
-            str(one["pid"]),
-            f"{'' if one['bound'] else 'up to '}{numbers.percent(one['share'])}",
-            numbers.rate(one["turns_per_s"]),
+            one.name,
+            str(one.pid),
+            f"{'' if one.bound else 'up to '}{numbers.percent(one.share)}",
+            numbers.rate(one.turns_per_s),
         )
-        for one in found["neighbours"]
+        for one in found.neighbours
     ]
-    interrupts = [(one["source"], numbers.rate(one["per_s"])) for one in found["interrupts"]]
+    interrupts = [(one.source, numbers.rate(one.per_s)) for one in found.interrupts]
     yield Section(
         "The instrument's self-diagnosis",
         [
@@ -450,19 +449,19 @@ def _kind(one: proof.Proof) -> str:
 
 def _time(doc: Measure) -> Section:
     """Return the windows of the first run, and of the run with the slowest one."""
-    every = [thin_series(one) for one in doc["series"]]
+    every = [thin_series(one) for one in doc.series]
     shown = [(one, "the first") for one in every[:1]]
     slowest = max(every, key=_slowest_window, default=None)
     if slowest is not None and slowest is not every[0]:
         shown.append((slowest, "with the slowest window"))
-    dashed = "Dashed: the scheduled rate. " if every and "requested" in every[0] else ""
+    dashed = "Dashed: the scheduled rate. " if every and every[0].requested else ""
     figures: list[Block] = [
         Chart(
             partial(charts.series, one),
-            f"Run {one['run']}, {which}. {dashed}Rate (above), p99 and p50 (below) in windows from the start"
+            f"Run {one.run}, {which}. {dashed}Rate (above), p99 and p50 (below) in windows from the start"
             " of the run. The shaded warm-up is not counted. If there are too many windows, only the worst of"
             " each group is drawn.",
-            name=f"series-{one['run']}",
+            name=f"series-{one.run}",
         )
         for one, which in shown
     ]
@@ -470,23 +469,23 @@ def _time(doc: Measure) -> Section:
 
 
 def _slowest_window(one: Series) -> float:
-    return max(finite(one["p99_us"]), default=0.0)
+    return max(finite(one.p99_us), default=0.0)
 
 
 def _counts(doc: Measure) -> Section:
-    _, missing = wording.accounting(doc["counts"])
+    _, missing = wording.accounting(doc.counts)
     sums = (
         f"The counts do not add up: {numbers.count(missing)} requests are missing."
         if missing
         else "The counts add up."
     )
     batches = wording.batches(doc)
-    times = {"connect": doc.get("connect_us"), "TLS handshake": doc.get("handshake_us")}
-    kinds = doc["by_kind"]
+    times = {"connect": doc.connect_us, "TLS handshake": doc.handshake_us}
+    kinds = doc.by_kind
     below = [
         (
             way,
-            *(numbers.count(one["counts"][way]) for one in kinds.values()),  # type: ignore[literal-required]
+            *(numbers.count(getattr(one.counts, way)) for one in kinds.values()),
         )
         for way in COUNTS
     ]
@@ -496,11 +495,11 @@ def _counts(doc: Measure) -> Section:
             Facts([*outcomes(doc), *([("batches", batches)] if batches else [])]),
             Text(f"{sums} Unsent and timed-out requests count as infinite latency.", "muted"),
             *tables.estimate_table(
-                {"held": doc.get("held_us")}, "Time that requests waited for their batch, as configured"
+                {"held": doc.held_us}, "Time that requests waited for their batch, as configured"
             ),
             *tables.estimate_table(times, "Time to connect, and then for the TLS handshake"),
             *tables.estimate_table(
-                {kind: one["latency_us"] for kind, one in kinds.items()},
+                {kind: one.latency_us for kind, one in kinds.items()},
                 "Latency by kind of request",
                 below=below,
             ),
@@ -510,19 +509,19 @@ def _counts(doc: Measure) -> Section:
 
 
 def _plan(doc: Measure) -> Section:
-    target = doc["target"]
-    cpus, command = target.get("cpus"), target.get("command")
-    protocol = f" ({target['protocol']})" if target["protocol"] else ""
+    target = doc.target
+    cpus, command = target.cpus, target.command
+    protocol = f" ({target.protocol})" if target.protocol else ""
     facts = [
-        ("target", f"{target['name']}{protocol}"),
-        ("address", target["address"] or numbers.MISSING),
-        ("started by Hindmost", "yes, for each run" if target["managed"] else "no: it was already running"),
+        ("target", f"{target.name}{protocol}"),
+        ("address", target.address or numbers.MISSING),
+        ("started by Hindmost", "yes, for each run" if target.managed else "no: it was already running"),
         ("command", " ".join(command or [])),
         ("server CPUs", ", ".join(map(str, cpus or []))),
-        ("server version", target.get("server_version") or ""),
-        ("Hindmost", doc["version"] or numbers.MISSING),
+        ("server version", target.server_version or ""),
+        ("Hindmost", doc.version or numbers.MISSING),
     ]
-    plan = writing.pairs(doc["plan"], "not set")
+    plan = writing.pairs(doc.plan, "not set")
     return Section("Target and plan", [Facts([fact for fact in facts if fact[1]]), Facts(plan)], "plan")
 
 
@@ -534,8 +533,8 @@ def _host(doc: Measure) -> Section:
             FINDING_TONES.get(one["mark"], "note"),
             None if one["mark"] == "fine" else one["hint"],
         )
-        for one in doc["host"]["findings"]
+        for one in doc.host["findings"]
     ]
-    facts = writing.pairs(doc["host"]["facts"])
+    facts = writing.pairs(doc.host["facts"])
     empty = "" if findings or facts else "No facts about the host were stored."
     return Section("Host", [Items(findings), Facts(facts), Text(empty)], "host")

@@ -24,12 +24,12 @@ SYMMETRIC = 0.25
 
 def latency_groups(doc: Measure) -> dict[str, Estimates]:
     """Return the estimates of each available kind of time."""
-    isolated = doc.get("isolated")
+    isolated = doc.isolated
     groups = {
-        "latency": doc["latency_us"],
-        "isolated": isolated["latency_us"] if isolated and isolated["interruptions"] else {},
-        "service": doc["service_us"],
-        "send_delay": doc["send_delay_us"],
+        "latency": doc.latency_us,
+        "isolated": isolated.latency_us if isolated and isolated.interruptions else {},
+        "service": doc.service_us,
+        "send_delay": doc.send_delay_us,
     }
     return {name: group for name, group in groups.items() if group or name == "latency"}
 
@@ -70,12 +70,12 @@ def quantile_table(doc: Measure) -> list[Block]:
     unit = _unit(groups)
 
     def merged(label: str) -> str:
-        us = doc["merged_us"].get(label)
+        us = doc.merged_us.get(label)
         return numbers.number(None if us is None else us / unit.us)
 
     more = {
-        "latency ±": lambda label: numbers.interval(*bounds(doc["latency_us"], label), unit).half_share,
-        "runs": lambda label: next(str(group[label]["runs"]) for group in groups.values() if label in group),
+        "latency ±": lambda label: numbers.interval(*bounds(doc.latency_us, label), unit).half_share,
+        "runs": lambda label: next(str(group[label].runs) for group in groups.values() if label in group),
         "merged": merged,
     }
     return estimate_table(groups, "Value [low, high], a 95 % interval over runs", more)
@@ -131,7 +131,7 @@ def _table(
 
 def _cell(name: str, group: Estimates, label: str, write: Write) -> Cell:
     text, interval = write(*bounds(group, label))
-    sign = SIGNS.get(group[label]["verdict"], "") if label in group else ""
+    sign = SIGNS.get(group[label].verdict, "") if label in group else ""
     return Cell(text, "strong" if name == "latency" else "", f"{interval} {sign}".strip())
 
 
@@ -141,24 +141,24 @@ def _notes(groups: Mapping[str, Estimates]) -> list[Text]:
     for label in labels(*groups.values()):
         for name, group in groups.items():
             if label in group and (note := _note(group[label])):
-                sign = f" {numbers.INFINITE}" if group[label]["value"] == math.inf else ""
+                sign = f" {numbers.INFINITE}" if group[label].value == math.inf else ""
                 places.setdefault(note, []).append(f"{COLUMNS.get(name, name)} {label}{sign}")
     is_shared = [len(where) for where in places.values()] == [sum(map(len, groups.values()))]
     notes = list(places) if is_shared else [f"{_few(where)}: {note}" for note, where in places.items()]
-    verdicts = {one["verdict"] for group in groups.values() for one in group.values()}
+    verdicts = {one.verdict for group in groups.values() for one in group.values()}
     signs = [f"{sign} {word}" for word, sign in SIGNS.items() if word in verdicts]
     return [Text(line, "muted") for line in (*notes, ", ".join(signs)) if line]
 
 
 def _note(one: Estimate) -> str:
     """Return why an estimate is infinite or has no interval. Empty if it has one."""
-    censored = one.get("censored_runs") or 0
+    censored = one.censored_runs or 0
     if censored:
         return f"{numbers.plural(censored, 'run')} reached unsent or timed-out requests"
-    if one["value"] == math.inf:
+    if one.value == math.inf:
         return "infinitely late"
-    if one["value"] is not None and (one["low"] is None or one["high"] is None):
-        return "1 run: no interval" if one["runs"] == 1 else "no interval"
+    if one.value is not None and (one.low is None or one.high is None):
+        return "1 run: no interval" if one.runs == 1 else "no interval"
     return ""
 
 

@@ -14,4 +14,4 @@ def labels(*groups: Mapping[str, object]) -> list[str]:
 def bounds(estimates: Estimates, label: str) -> tuple[float | None, float | None, float | None]:
     """Return value, low and high of an estimate: ``inf`` for infinitely late, ``None`` if unknown."""
     one = estimates.get(label)
-    return (None, None, None) if one is None else (one["value"], one["low"], one["high"])
+    return (None, None, None) if one is None else (one.value, one.low, one.high)

@@ -1,12 +1,13 @@
 """Texts that the page and the terminal share. They come from the document; nothing is computed here."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+
+from msgspec import UNSET
 
 from hindmost.commands.measure.view.values import labels
 from hindmost.core.plan.batching import batching_text
-from hindmost.core.store.measure import Connections, Endpoint, Measure, Run
-from hindmost.core.store.types import Cause, Counts
+from hindmost.core.store.measure import Client, Connections, Endpoint, Measure, Run
+from hindmost.core.store.types import Cause, Counts, Target
 from hindmost.present import numbers
 from hindmost.present.numbers import finite
 
@@ -23,7 +24,7 @@ COLUMNS = {"latency": "latency", "isolated": "isolated", "service": "service", "
 
 def stamps_text(doc: Measure) -> str:
     """Describe the source of the wire latency's time stamps, and the share of requests that have them."""
-    found = [one.get("stamps") for run in doc["runs"] for one in run["clients"]]
+    found = [one.stamps for run in doc.runs for one in run.clients]
     seen = [one for one in found if one]
     if not seen:
         return "by kernel time stamps of a sample"
@@ -38,24 +39,17 @@ def stamps_text(doc: Measure) -> str:
 def accounting(counts: Counts) -> tuple[str, int]:
     """Format the identity between the counts, and return the number of unaccounted requests."""
     ways = {"completed": "completed", "errors": "errors", "timeouts": "timeouts", "unsent": "unsent"}
-    text = " + ".join(
-        f"{numbers.count(counts[way])} {word}"  # type: ignore[literal-required]
-        for way, word in ways.items()
-    )
-    missing = (
-        counts["scheduled"] - counts["completed"] - counts["errors"] - counts["timeouts"] - counts["unsent"]
-    )
-    return f"{numbers.count(counts['scheduled'])} scheduled = {text}", missing
+    text = " + ".join(f"{numbers.count(getattr(counts, way))} {word}" for way, word in ways.items())
+    missing = counts.scheduled - counts.completed - counts.errors - counts.timeouts - counts.unsent
+    return f"{numbers.count(counts.scheduled)} scheduled = {text}", missing
 
 
 def codes(doc: Measure) -> str:
     """Format HTTP status codes by class, or gRPC's codes. Empty without codes."""
-    found = doc.get("codes") or {}
-    parts = [
-        f"{code} × {numbers.count(one['count'])}" for code, one in found.items() if not code[0].isdigit()
-    ]
+    found = doc.codes
+    parts = [f"{code} × {numbers.count(one.count)}" for code, one in found.items() if not code[0].isdigit()]
     for kind in sorted({code[0] for code in found if code[0].isdigit()}):
-        of = {code: one["count"] for code, one in found.items() if code[0] == kind}
+        of = {code: one.count for code, one in found.items() if code[0] == kind}
         each = ", ".join(f"{code} × {numbers.count(count)}" for code, count in of.items())
         parts.append(f"{kind}xx {numbers.count(sum(of.values()))} ({each})" if len(of) > 1 else each)
     return "; ".join(parts)
@@ -63,41 +57,39 @@ def codes(doc: Measure) -> str:
 
 def error_codes(doc: Measure) -> str:
     """Format the status codes of errors, the most frequent first. Empty if none is known."""
-    errors = {
-        code: one["count"] for code, one in (doc.get("codes") or {}).items() if one["outcome"] == "error"
-    }
+    errors = {code: one.count for code, one in doc.codes.items() if one.outcome == "error"}
     most = sorted(errors.items(), key=lambda one: -one[1])
     told = [f"{code} × {numbers.count(count)}" for code, count in most]
-    lost = doc["counts"]["errors"] - sum(errors.values())
+    lost = doc.counts.errors - sum(errors.values())
     return ", ".join([*told, *([f"{numbers.count(lost)} without a complete reply"] if told and lost else [])])
 
 
 def connects_per_request(doc: Measure) -> bool:
     """Return whether requests opened their connections, so that latency includes connecting."""
-    found = doc.get("connections")
-    return bool(found and (found["by_turns"] or requests_per_connection(doc)))
+    found = doc.connections
+    return bool(found and (found.by_turns or requests_per_connection(doc)))
 
 
 def requests_per_connection(doc: Measure) -> int | None:
     """Return the requests per connection before it is closed, if the plan limits them."""
-    one = 1 if doc["plan"].get("workload", {}).get("version") == "1.0" else None
-    return doc["plan"].get("requests_per_connection") or one
+    one = 1 if doc.plan.get("workload", {}).get("version") == "1.0" else None
+    return doc.plan.get("requests_per_connection") or one
 
 
 def connections(doc: Measure) -> str:
     """Describe how many connections were made, and why. Empty if the server kept connections open."""
-    found = doc.get("connections")
+    found = doc.connections
     if not found:
         return ""
-    if not (found["made"] or found["failed"]):
+    if not (found.made or found.failed):
         return handshakes(found)
-    scheduled = doc["counts"]["scheduled"]
-    text = f"{numbers.count(found['made'])} made for {numbers.plural(scheduled, 'request')}"
-    if found["failed"]:
-        text += f", {numbers.plural(found['failed'], 'attempt')} failed"
+    scheduled = doc.counts.scheduled
+    text = f"{numbers.count(found.made)} made for {numbers.plural(scheduled, 'request')}"
+    if found.failed:
+        text += f", {numbers.plural(found.failed, 'attempt')} failed"
     if secured := handshakes(found):
         text += f" ({secured})"
-    if found["by_turns"]:
+    if found.by_turns:
         return f"{text}: the server closes them after (almost) every reply; latency includes connecting"
     if each := requests_per_connection(doc):
         return f"{text}: each carries {numbers.plural(each, 'request')}, as requested; included in latency"
@@ -106,14 +98,14 @@ def connections(doc: Measure) -> str:
 
 def endpoint(one: Endpoint) -> str:
     """Describe the requests of one server of several."""
-    text, _ = accounting(one["counts"])
-    merged = [f"{name} {numbers.latency(one['merged_us'][name])}" for name in labels(one["merged_us"])]
-    return f"{one['address']}: {text}; {', '.join(merged)} (all runs merged)"
+    text, _ = accounting(one.counts)
+    merged = [f"{name} {numbers.latency(one.merged_us[name])}" for name in labels(one.merged_us)]
+    return f"{one.address}: {text}; {', '.join(merged)} (all runs merged)"
 
 
 def handshakes(found: Connections) -> str:
     """Describe how connections were secured, including those before the measurement. Empty without TLS."""
-    full, resumed = found.get("full_handshakes", 0), found.get("resumed_handshakes", 0)
+    full, resumed = found.full_handshakes or 0, found.resumed_handshakes or 0
     if not full + resumed:
         return ""
     return f"TLS: {numbers.plural(full, 'full handshake')} and {numbers.count(resumed)} resumed"
@@ -121,36 +113,33 @@ def handshakes(found: Connections) -> str:
 
 def early_end_text(doc: Measure) -> str:
     """Describe runs that ended early because their arrival trace ended. Empty otherwise."""
-    asked_s = doc["plan"].get("asked_duration_s")
+    asked_s = doc.plan.get("asked_duration_s")
     if asked_s is None:
         return ""
-    return f"each run ended with its trace, after {doc['plan']['duration_s']:.3g} s of {asked_s:.3g} s"
+    return f"each run ended with its trace, after {doc.plan['duration_s']:.3g} s of {asked_s:.3g} s"
 
 
 def datagrams(doc: Measure) -> str:
     """Describe datagrams that were not answered in time. Empty for connections."""
-    found = doc.get("connections")
-    if not found or "late" not in found:
+    found = doc.connections
+    if not found or found.late is UNSET:
         return ""
-    counts = doc["counts"]
-    text = (
-        f"{numbers.count(counts['timeouts'])} of {numbers.plural(counts['scheduled'], 'request')} lost"
-        " or late"
-    )
-    text += f"; {numbers.count(found['late'])} late or duplicate replies"
-    if refused := found.get("refused"):
+    counts = doc.counts
+    text = f"{numbers.count(counts.timeouts)} of {numbers.plural(counts.scheduled, 'request')} lost or late"
+    text += f"; {numbers.count(found.late)} late or duplicate replies"
+    if refused := found.refused:
         text += f"; refused by ICMP {numbers.plural(refused, 'time')}"
-    if oversized := found.get("oversized"):
+    if oversized := found.oversized:
         text += f"; {numbers.count(oversized)} longer than 16382 bytes dropped"
     return text
 
 
 def streams(doc: Measure) -> str:
     """Describe requests that an HTTP/2 server refused and the client sent again. Empty if there are none."""
-    found = doc.get("connections")
+    found = doc.connections
     if not found:
         return ""
-    refused, left = found.get("refused_streams", 0), found.get("left_alone", 0)
+    refused, left = found.refused_streams or 0, found.left_alone or 0
     parts = [f"{numbers.count(refused)} refused (REFUSED_STREAM)"] if refused else []
     parts += [f"{numbers.count(left)} not processed before GOAWAY"] if left else []
     if not parts:
@@ -160,26 +149,26 @@ def streams(doc: Measure) -> str:
 
 def batches(doc: Measure) -> str:
     """Describe how requests were batched. Empty without batching."""
-    found = doc.get("batches")
-    if not found or found["requested"] == "none":
+    found = doc.batches
+    if not found or found.requested == "none":
         return ""
-    each = found["requests_per_write"]
-    text = f"{batching_text(found['requested'])}: "
-    if found["requested"] != "nagle":
+    each = found.requests_per_write
+    text = f"{batching_text(found.requested)}: "
+    if found.requested != "nagle":
         text += (
-            f"{numbers.number(each['mean'])} requests per write"
-            f" (p99 {numbers.number(each['p99'])}, most {numbers.number(each['most'])})"
+            f"{numbers.number(each.mean)} requests per write"
+            f" (p99 {numbers.number(each.p99)}, most {numbers.number(each.most)})"
         )
-    if (segment := found["requests_per_segment"]) is not None:
+    if (segment := found.requests_per_segment) is not None:
         text += f"{'' if text.endswith(': ') else ', '}{numbers.number(segment)} requests per segment"
-    elif found["requested"] == "nagle":
+    elif found.requested == "nagle":
         text += "the kernel does not count segments here"
     return text
 
 
 def throughput(doc: Measure) -> str:
     """Format the requested and the achieved rate."""
-    asked, achieved = doc["throughput"]["requested"], doc["throughput"]["achieved"]
+    asked, achieved = doc.throughput.requested, doc.throughput.achieved
     if asked:
         share = numbers.percent(achieved / asked) if achieved is not None else numbers.MISSING
         return f"{numbers.rate(asked)} requested, {numbers.rate(achieved)} achieved ({share})"
@@ -188,31 +177,31 @@ def throughput(doc: Measure) -> str:
 
 def isolated_text(doc: Measure) -> str:
     """Describe the basis of isolated latency, or why there is none. Empty in studies without it."""
-    isolated = doc.get("isolated")
+    isolated = doc.isolated
     if not isolated:
         return ""
-    if why := isolated["refused"]:
-        share = isolated["interference_share"]
+    if why := isolated.refused:
+        share = isolated.interference_share
         lost = "" if share is None else f" (others used {numbers.percent(share)} of CPU time)"
-        return f"none: {why['text']}{lost}; needed: {why['need']}"
-    smallest = numbers.latency(isolated["seen_us"])
-    who = " and ".join(isolated["sources"])
-    if not isolated["interruptions"]:
+        return f"none: {why.text}{lost}; needed: {why.need}"
+    smallest = numbers.latency(isolated.seen_us)
+    who = " and ".join(isolated.sources)
+    if not isolated.interruptions:
         return f"same as latency: {who} saw no interference (interruptions below {smallest} may be missed)"
     taken, counted = (
-        numbers.percent(share) for share in (isolated["interference_share"], isolated["counted_share"])
+        numbers.percent(share) for share in (isolated.interference_share, isolated.counted_share)
     )
     text = (
-        f"others used {taken} of CPU time, in {numbers.plural(isolated['interruptions'], 'interruption')}"
+        f"others used {taken} of CPU time, in {numbers.plural(isolated.interruptions, 'interruption')}"
         " (seen by"
         f" {who};"
         f" shorter ones than {smallest} may be missed); {counted} of requests count"
     )
-    if isolated["runs"] < isolated["of"]:
-        text += f"; available in {isolated['runs']} of {numbers.plural(isolated['of'], 'run')}"
-    if isolated["unsettled"]:
+    if isolated.runs < isolated.of:
+        text += f"; available in {isolated.runs} of {numbers.plural(isolated.of, 'run')}"
+    if isolated.unsettled:
         text += (
-            f"; {', '.join(isolated['unsettled'])} still changes if more time after each interruption"
+            f"; {', '.join(isolated.unsettled)} still changes if more time after each interruption"
             " is excluded"
         )
     return text
@@ -220,13 +209,13 @@ def isolated_text(doc: Measure) -> str:
 
 def saturation(doc: Measure) -> str:
     """Describe the achieved rate if it is below the requested rate. Empty otherwise."""
-    full = doc.get("saturation")
+    full = doc.saturation
     if not full:
         return ""
-    one = full["answered_per_s"]
-    text = f"answered {numbers.rate(one['value'])}"
-    if one["low"] is not None and one["high"] is not None:
-        low, high = (numbers.rate(end).removesuffix("/s") for end in (one["low"], one["high"]))
+    one = full.answered_per_s
+    text = f"answered {numbers.rate(one.value)}"
+    if one.low is not None and one.high is not None:
+        low, high = (numbers.rate(end).removesuffix("/s") for end in (one.low, one.high))
         text += f" [{low}, {high}]"
     meaning = {
         "server": ", the server's maximum: sustainable rates are lower",
@@ -234,110 +223,107 @@ def saturation(doc: Measure) -> str:
         "connections": " on the connections that the server answers",
         "silence": "",
     }
-    return text + meaning[full["by"]]
+    return text + meaning[full.by]
 
 
 def title(doc: Measure) -> str:
     """Return the percentiles of the deciding latency in one line."""
-    isolated = doc.get("isolated")
-    use_isolated = doc.get("decided_on") == "isolated" and isolated is not None
-    group = isolated["latency_us"] if use_isolated and isolated else doc["latency_us"]
-    found = [f"{name} {numbers.latency(group[name]['value'])}" for name in labels(group) if name != "mean"]
+    isolated = doc.isolated
+    use_isolated = doc.decided_on == "isolated" and isolated is not None
+    group = isolated.latency_us if use_isolated and isolated else doc.latency_us
+    found = [f"{name} {numbers.latency(group[name].value)}" for name in labels(group) if name != "mean"]
     return ", ".join(found) + (" isolated" if use_isolated else "") if found else "no latency"
 
 
 def decided_text(doc: Measure) -> str:
     """State that isolated latency decided the verdict, and what it excludes. Empty otherwise."""
-    isolated = doc.get("isolated")
-    if doc.get("decided_on") != "isolated" or not isolated:
+    isolated = doc.isolated
+    if doc.decided_on != "isolated" or not isolated:
         return ""
-    share = numbers.percent(isolated["interference_share"])
+    share = numbers.percent(isolated.interference_share)
     return f"isolated latency decides: it excludes the {share} of CPU time that others used"
 
 
 def subject(doc: Measure, cause: Cause) -> str:
     """Return what a cause concerns: the study, or only latency if isolated latency decided."""
-    level = cause["level"]
-    return f"latency {level}" if level != "note" and doc.get("decided_on") == "isolated" else level
+    level = cause.level
+    return f"latency {level}" if level != "note" and doc.decided_on == "isolated" else level
 
 
 def headline(doc: Measure) -> tuple[str, str]:
     """Split the headline into finding and advice, without the verdict, which is printed before it."""
-    text = (doc["headline"] or "").removeprefix(f"{doc['verdict']}: ")
+    text = (doc.headline or "").removeprefix(f"{doc.verdict}: ")
     why, found, todo = text.partition(". To do: ")
     return (f"{why}.", f"To do: {todo}") if found else (why, "")
 
 
 def causes(doc: Measure) -> list[Cause]:
     """Return the reasons to show, grouped by cause. Documents before 0.6 have one per reason."""
-    plain: list[Cause] = [
-        {"level": one["level"], "text": one["text"], "hint": one["hint"], "codes": [one["code"]]}
-        for one in doc["reasons"]
-    ]
-    return doc.get("causes", plain)
+    plain = [Cause(level=one.level, text=one.text, hint=one.hint, codes=[one.code]) for one in doc.reasons]
+    return doc.causes or plain
 
 
 def interval_subject(doc: Measure) -> str:
     """Return what intervals over runs are about. In documents before 0.4 it is always the mean."""
-    found = doc.get("over_runs")
-    return found["about"] if found else "mean"
+    found = doc.over_runs
+    return found.about if found else "mean"
 
 
 def run_word(run: Run) -> str:
     """Return the verdict on one run, or ``excluded``."""
-    return "excluded" if run.get("excluded") else run["verdict"]
+    return "excluded" if run.excluded else run.verdict
 
 
 def excluded_text(doc: Measure) -> str:
     """Describe how many runs are excluded, with the first reasons."""
-    found = doc.get("excluded")
-    if not found or not found["runs"]:
+    found = doc.excluded
+    if not found or not found.runs:
         return ""
-    runs = found["runs"]
-    why = "; ".join(f"run {one['run']}: {one['why']}" for one in runs[:2])
+    runs = found.runs
+    why = "; ".join(f"run {one.run}: {one.why}" for one in runs[:2])
     more = f"; and {len(runs) - 2} more" if len(runs) > 2 else ""
-    return f"{len(runs)} of {numbers.plural(found['made'], 'run')}, from clocks and counters: {why}{more}"
+    return f"{len(runs)} of {numbers.plural(found.made, 'run')}, from clocks and counters: {why}{more}"
 
 
 def counted_runs(doc: Measure) -> str:
     """Return the number of counted runs, their duration, and the number of excluded runs."""
-    found = doc.get("excluded")
-    text = numbers.plural(found["counted"] if found else doc["stopping"]["runs"], "run")
-    if total := doc["seconds_total"]:
+    found = doc.excluded
+    text = numbers.plural(found.counted if found else doc.stopping.runs, "run")
+    if total := doc.seconds_total:
         text += f" in {numbers.seconds(total)}"
-    if found and found["runs"]:
-        text += f", {len(found['runs'])} more excluded"
+    if found and found.runs:
+        text += f", {len(found.runs)} more excluded"
     return text
 
 
 def runs_off(doc: Measure) -> list[str]:
     """Describe runs with outlying quantiles, or state that there are none."""
-    found = doc.get("over_runs")
+    found = doc.over_runs
     if not found:
         return []
     told = [
-        f"{label}: {one['text']} ({'run' if len(one['runs']) == 1 else 'runs'}"
-        f" {', '.join(str(run) for run in one['runs'])})"
-        for label, one in found["off"].items()
-        if one["runs"]
+        f"{label}: {one.text} ({'run' if len(one.runs) == 1 else 'runs'}"
+        f" {', '.join(str(run) for run in one.runs)})"
+        for label, one in found.off.items()
+        if one.runs
     ]
-    return told or [one["text"] for one in list(found["off"].values())[:1]]
+    return told or [one.text for one in list(found.off.values())[:1]]
 
 
 def runs_text(doc: Measure) -> str:
     """Return the number of runs and their duration."""
-    text = numbers.plural(doc["stopping"]["runs"], "run")
-    total = doc["seconds_total"]
+    text = numbers.plural(doc.stopping.runs, "run")
+    total = doc.seconds_total
     return f"{text} in {numbers.seconds(total)}" if total else text
 
 
 def outstanding_text(doc: Measure) -> str:
     """Describe the chart of outstanding requests, and the bound of a closed loop."""
-    found = doc["outstanding"]
-    within = ", counted within its own worker" if found and found["per_client"] else ""
+    found = doc.outstanding
+    within = ", counted within its own worker" if found and found.per_client else ""
     bound = (
-        f"its {numbers.plural(found['connections'], 'connection')}"
-        if found and found["connections"]
+        f"its {numbers.plural(found.connections, 'connection')}"
+        if found and found.connections
         else "its connections"
     )
     return (
@@ -346,24 +332,23 @@ def outstanding_text(doc: Measure) -> str:
     )
 
 
-def target_line(doc: Measure) -> str:
+def target_line(target: Target) -> str:
     """Return the target's name and address, without repetition."""
-    target = doc["target"]
-    name, address = target["name"], target["address"]
+    name, address = target.name, target.address
     return f"{name} at {address}" if address and address not in name else name
 
 
 def variance_text(label: str, doc: Measure) -> str:
     """Format the spread of one quantile between and within runs."""
-    one = doc["variance"][label]
-    between, within = one["between_runs_sd_us"], one["within_run_sd_us"]
+    one = doc.variance[label]
+    between, within = one.between_runs_sd_us, one.within_run_sd_us
     known = [
         f"{where} ±{numbers.latency(sd)}"
         for where, sd in (("between runs", between), ("within a run", within))
         if sd is not None
     ]
     text = ", ".join(known) or "unknown"
-    share = one["between_share"]
+    share = one.between_share
     return text if share is None else f"{text}; {numbers.percent(share)} of the variance is between runs"
 
 
@@ -379,38 +364,38 @@ def span(values: list[float | None], write: Callable[[float], str]) -> str:
     return f"{first if unit == other and first else low}–{high}"
 
 
-def own_interval_text(client: Mapping[str, Any], label: str) -> str:
+def own_interval_text(client: Client, label: str) -> str:
     """Format a client's quantile in one run, with the interval from this run alone."""
-    value = numbers.latency(client["latency_us"].get(label))
-    one = (client.get("alone_us") or {}).get(label)
-    if not one or one["value"] is None:
+    value = numbers.latency(client.latency_us.get(label))
+    one = client.alone_us.get(label)
+    if not one or one.value is None:
         return value
-    if one["low"] is None:
-        return f"{value} (too short for an interval)" if one["too_short"] else value
-    low, high = numbers.latency(one["low"]), numbers.latency(one["high"])
+    if one.low is None:
+        return f"{value} (too short for an interval)" if one.too_short else value
+    low, high = numbers.latency(one.low), numbers.latency(one.high)
     return f"{value} [{low}, {high}]"
 
 
 def clients_text(doc: Measure) -> str:
     """Describe the number of clients, and their shares of the slowest requests."""
-    clients = doc["clients"]
-    if clients["count"] < 2:
+    clients = doc.clients
+    if clients.count < 2:
         return "one client"
-    shares = " + ".join(numbers.percent(share) for share in clients["share_of_slowest"])
-    text = f"{clients['count']} clients"
-    if clients["pacing"] == "sleep":
+    shares = " + ".join(numbers.percent(share) for share in clients.share_of_slowest)
+    text = f"{clients.count} clients"
+    if clients.pacing == "sleep":
         text += " that sleep between scheduled times"
     if shares:
-        where = f" (above {numbers.latency(clients['threshold_us'])})" if clients["threshold_us"] else ""
+        where = f" (above {numbers.latency(clients.threshold_us)})" if clients.threshold_us else ""
         text += f"; of the slowest 1 %{where} their shares are {shares}"
-    return text if clients["owner"] is None else f"{text}: client {clients['owner']} dominates the tail"
+    return text if clients.owner is None else f"{text}: client {clients.owner} dominates the tail"
 
 
 def stopping_text(doc: Measure) -> str:
     """Return whether the precision was reached, after how many runs, and the rule."""
-    found = doc["stopping"]
-    how = {True: "reached", False: "not reached", None: "not requested"}[found["reached"]]
-    rule = f": {found['rule']}" if found["rule"] else ""
+    found = doc.stopping
+    how = {True: "reached", False: "not reached", None: "not requested"}[found.reached]
+    rule = f": {found.rule}" if found.rule else ""
     return f"{how} after {runs_text(doc)}{rule}"
 
 

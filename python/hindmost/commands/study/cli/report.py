@@ -52,7 +52,7 @@ def report(
         refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
     shown = report_study(stored, page)
     shown = shown if require else replace(shown, exit=Exit.DONE)
-    written = render_files(shown.document, junit=junit, markdown=markdown)
+    written = render_files(shown.answer, junit=junit, markdown=markdown)
     return print_answer(shown, as_json=json_, verbose=verbose, files=written)
 
 

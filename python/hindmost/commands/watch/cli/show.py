@@ -51,7 +51,7 @@ def show(
     from hindmost.commands.watch.ring import read_ring
     from hindmost.commands.watch.view import ring_view
     from hindmost.core.plan.units import parse_duration
-    from hindmost.core.store.estimates import bounds, encode
+    from hindmost.core.store.estimates import Bounds, bounds, encode
     from hindmost.present.terminal import render_terminal
     from hindmost.stats.series.changes import NOW_BLOCKS, Detector, interval_by_blocks
 
@@ -76,7 +76,7 @@ def show(
             for at, value in zip(ends, values, strict=True)
         ],
         change=change,
-        bootstrap=bounds(low, high),
+        bootstrap=Bounds(**bounds(low, high)),
         paper_mode=_as_printed(values),
         moved=moved[:metrics],
         moved_wait=wait,

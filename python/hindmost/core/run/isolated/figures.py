@@ -313,7 +313,7 @@ def _neighbours(record: RunRecord, interference: Interference) -> Refusal | None
     if busy is None or used is None:
         return None
     censored = max(0.0, interference.by_sentinel - (record.server_steal_share or 0.0))
-    others = busy - used / len(record.target.get("cpus") or ()) - censored
+    others = busy - used / len(record.target.cpus or ()) - censored
     if others <= limits.NEIGHBOURS:
         return None
     return Refusal(
@@ -336,7 +336,7 @@ def _service(
             "the server's CPU time is not known" if used is None else "no request was answered",
             "a server on this host whose process can be seen",
         )
-    servers = len(record.target.get("cpus") or ())
+    servers = len(record.target.cpus or ())
     busy = min(FULL, used / (servers * max(1.0 - interference.taken, 1.0 - FULL)))
     return Service(busy, max(1.0, 1e9 * used / answered), servers=servers)
 

@@ -142,7 +142,7 @@ def _find_obstacle(record: RunRecord, results: Sequence[ClientResult], plan: Mea
         return Refusal(
             "closed-loop", "a closed loop schedules requests by the server's replies", "an open loop"
         )
-    cpus = set(record.target.get("cpus") or ())
+    cpus = set(record.target.cpus or ())
     if not cpus:
         return Refusal(
             "unknown-server-cpus",

@@ -21,6 +21,7 @@ from hindmost.core.run.request import OPTIONS, MeasureRequest, quick
 from hindmost.core.run.request.connecting import check_capture, endpoints_of, login_of, sources_of, tls_of
 from hindmost.core.run.request.elsewhere import places_of, refuse_unreachable
 from hindmost.core.run.request.workload import workload_of
+from hindmost.core.store.estimates import to_document
 from hindmost.core.targets import cpu_affinity, local_owner, parse_target
 from hindmost.core.targets.cpus import parse_cpus
 from hindmost.errors import HostUnfit, UsageError
@@ -127,7 +128,7 @@ def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
         verify_wire=request.verify_wire,
         trace=request.trace,
         workload=workload,
-        notes=tuple({**note.document(), "hint": note.hint} for note in notes),
+        notes=tuple({**to_document(note.document()), "hint": note.hint} for note in notes),
         tls=tls_of(request, target),
         login=login_of(request, target),
         source=sources_of(request.source, target),

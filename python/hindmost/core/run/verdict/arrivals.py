@@ -59,19 +59,15 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
 def _uneven_spans(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tuple[float, float]]]:
     """Yield the spans whose counts vary otherwise than requested: the dispersion measured, and requested."""
     stated = e.plan.law.part_dispersion
-    for name in seen[0]["dispersion"]:
-        found = [value for one in seen if (value := one["dispersion"][name]) is not None]
+    for name in seen[0].dispersion:
+        found = [value for one in seen if (value := one.dispersion[name]) is not None]
         if stated is not None:
             # Runs are independent: the error of their mean shrinks with their number.
             asked = stated
-            error = stated * mean([one["dispersion_error"][name] for one in seen]) / math.sqrt(len(seen))
+            error = stated * mean([one.dispersion_error[name] for one in seen]) / math.sqrt(len(seen))
         else:
             # The scheduled times of the same requests: the difference is not random.
-            scheduled = [
-                value
-                for one in seen
-                if "scheduled" in one and (value := one["scheduled"]["dispersion"][name])
-            ]
+            scheduled = [value for one in seen if one.scheduled and (value := one.scheduled.dispersion[name])]
             if len(scheduled) != len(found) or not scheduled:
                 continue
             asked, error = mean(scheduled), 0.0
@@ -82,11 +78,11 @@ def _uneven_spans(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tupl
 
 def _check_schedule(e: Evidence, seen: list[Arrivals]) -> Iterator[Reason]:
     """The engine did not draw scheduled times by the requested law; no host can cause that."""
-    known = [c2 for one in seen if "scheduled" in one and (c2 := one["scheduled"]["c2"]) is not None]
+    known = [c2 for one in seen if one.scheduled and (c2 := one.scheduled.c2) is not None]
     if not known:
         return
-    found, asked = mean([c2["value"] for c2 in known]), mean([c2["requested"] for c2 in known])
-    error = mean([c2["error"] for c2 in known]) / math.sqrt(len(known))
+    found, asked = mean([c2.value for c2 in known]), mean([c2.requested for c2 in known])
+    error = mean([c2.error for c2 in known]) / math.sqrt(len(known))
     if abs(found - asked) > limits.SCHEDULED_GAPS_ERRORS * error + limits.SCHEDULED_GAPS * max(1.0, asked):
         law = law_text(e.plan.arrivals)
         yield Reason(

@@ -45,7 +45,7 @@ def shares(e: Evidence) -> Iterator[Reason]:
         (shares, p)
         for run in e.runs
         for client in run.clients
-        if not (run.counts["unsent"] or client.result["reconnects"])
+        if not (run.counts.unsent or client.result["reconnects"])
         for thread in client.result["threads"]
         if (shares := thread.get("shares")) and (p := _chance(shares)) is not None
     ]

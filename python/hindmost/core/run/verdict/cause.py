@@ -52,14 +52,14 @@ class Cause:
 
     def document(self) -> documents.Cause:
         """Return the cause in the form it has in ``result.json``."""
-        return {
-            "level": self.level,
-            "text": self.text,
-            "hint": self.hint,
-            "codes": list(self.codes),
-            "origin": self.origin,
-            "values": dict(self.values),
-        }
+        return documents.Cause(
+            level=self.level,
+            text=self.text,
+            hint=self.hint,
+            codes=list(self.codes),
+            origin=self.origin,
+            values=dict(self.values),
+        )
 
 
 def causes(e: Evidence, reasons: Sequence[Reason]) -> list[Cause]:

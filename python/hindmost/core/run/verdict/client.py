@@ -133,7 +133,7 @@ def _interference(e: Evidence) -> LateCause:
 
 def cause_of_lateness(e: Evidence, busy: float) -> LateCause:
     """Return why requests were sent late, and what helps."""
-    if shared := shared_cpus(e.plan, e.target.get("cpus") or ()):
+    if shared := shared_cpus(e.plan, e.target.cpus or ()):
         return LateCause(
             f"server and client share {format_cpus(shared)}: while one works, the other waits",
             SEPARATE_CPUS,

@@ -10,6 +10,8 @@ from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.exclusion import Partition
 from hindmost.core.run.figures import RunFigures
 from hindmost.core.store import types as documents
+from hindmost.core.store.measure import Capture
+from hindmost.core.store.types import Target
 from hindmost.stats import Decision, Ownership
 
 SERVER_STALLED = "server-stalled"
@@ -38,14 +40,14 @@ class Reason:
 
     def document(self) -> documents.Reason:
         """Return the reason in the form it has in ``result.json``."""
-        return {
-            "code": self.code,
-            "level": self.level,
-            "text": self.text,
-            "hint": self.hint,
-            "labels": list(self.labels),
-            "values": dict(self.values),
-        }
+        return documents.Reason(
+            code=self.code,
+            level=self.level,
+            text=self.text,
+            hint=self.hint,
+            labels=list(self.labels),
+            values=dict(self.values),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,14 @@ class Evidence:
     """Everything that a check may use; ``runs`` are the runs that count, of all that were ``made``."""
 
     plan: MeasurePlan
-    target: Mapping[str, Any]
+    target: Target
     runs: Sequence[RunFigures]
     decision: Decision
     owner: Ownership
     findings: Sequence[Mapping[str, Any]]
     again: str = "hindmost measure --resume STUDY"
     """The command that resumes the study, or the larger study that it is a part of."""
-    proof: Mapping[str, Any] | None = None
+    proof: Capture | None = None
     partition: Partition | None = None
     made: Sequence[RunFigures] = ()
 

@@ -19,7 +19,7 @@ NAMED = 3
 def missing_replies(e: Evidence) -> Iterator[Reason]:
     """Requests got no reply, an error, or a miss."""
     totals = {
-        name: sum(run.counts[name] for run in e.runs)
+        name: sum(getattr(run.counts, name) for run in e.runs)
         for name in ("scheduled", "timeouts", "unsent", "errors", "misses", "completed")
     }
     scheduled = max(1, totals["scheduled"])
@@ -62,9 +62,7 @@ def missing_replies(e: Evidence) -> Iterator[Reason]:
                 "errors": totals["errors"],
                 "share": errors,
                 "codes": {
-                    code: counted["count"]
-                    for code, counted in counts.items()
-                    if counted["outcome"] == "error"
+                    code: counted.count for code, counted in counts.items() if counted.outcome == "error"
                 },
                 "lost": broken,
                 "first_error": message,
@@ -77,7 +75,7 @@ def missing_replies(e: Evidence) -> Iterator[Reason]:
 
 def _about_errors(e: Evidence, message: str) -> str:
     """Return a hint about these errors; a redirection may be intended."""
-    failed_codes = [code for code, counted in codes(e.runs).items() if counted["outcome"] == "error"]
+    failed_codes = [code for code, counted in codes(e.runs).items() if counted.outcome == "error"]
     if moved := [code for code in failed_codes if code[0] == "3"]:
         return f"request the page that it redirects to, or count it as a success: `--accept 2xx,{moved[0]}`"
     return (
@@ -112,14 +110,14 @@ def unreadable_replies(e: Evidence) -> Iterator[Reason]:
 def _pipelines(e: Evidence) -> bool:
     """Whether requests that time out may be queued behind others on an HTTP/1.1 connection."""
     account = connections(e.runs)
-    by_turns = e.plan.connection_lifetime or (account is not None and account["by_turns"])
-    timeouts = any(run.counts["timeouts"] for run in e.runs)
-    return timeouts and e.target.get("protocol") == "http" and e.plan.in_flight != 1 and not by_turns
+    by_turns = e.plan.connection_lifetime or (account is not None and account.by_turns)
+    timeouts = any(run.counts.timeouts for run in e.runs)
+    return timeouts and e.target.protocol == "http" and e.plan.in_flight != 1 and not by_turns
 
 
 def _misses(e: Evidence, share: float) -> Reason:
     """Return the reason for misses: keys that the server evicted, or pages that do not exist."""
-    missed_codes = [code for code, counted in codes(e.runs).items() if counted["outcome"] == "miss"]
+    missed_codes = [code for code, counted in codes(e.runs).items() if counted.outcome == "miss"]
     values = {"share": share, "codes": missed_codes}
     if not missed_codes:
         text = f"{percent(share)} of requests missed, although every key was stored before: the server evicts"
@@ -178,7 +176,7 @@ def warmup(e: Evidence) -> Iterator[Reason]:
 def out_of_range(e: Evidence) -> Iterator[Reason]:
     """Latencies exceed the range that the calibration found."""
     above = sum(client.result["calibration"]["above"] for run in e.runs for client in run.clients)
-    scheduled = max(1, sum(run.counts["scheduled"] for run in e.runs))
+    scheduled = max(1, sum(run.counts.scheduled for run in e.runs))
     if above / scheduled > limits.OUT_OF_RANGE:
         yield Reason(
             "above-calibration",

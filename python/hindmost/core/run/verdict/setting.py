@@ -57,7 +57,7 @@ def method(e: Evidence) -> Iterator[Reason]:
     """Limits of the method."""
     for note in e.plan.notes:
         yield Reason(note["code"], "note", note["text"], note.get("hint"), values=note["values"])
-    if not e.target["managed"]:
+    if not e.target.managed:
         yield Reason(
             "not-restarted",
             "note",
@@ -103,14 +103,12 @@ def method(e: Evidence) -> Iterator[Reason]:
 def _connections(e: Evidence) -> Iterator[Reason]:
     """The server closed connections after every reply, or now and then."""
     account = connections(e.runs)
-    closed = (
-        account["closed"] if account else sum(o.result["reconnects"] for run in e.runs for o in run.clients)
-    )
-    if account and account["by_turns"]:
+    closed = account.closed if account else sum(o.result["reconnects"] for run in e.runs for o in run.clients)
+    if account and account.by_turns:
         connect_us = [run.values[CONNECT][e.plan.labels[0]] for run in e.runs if CONNECT in run.values]
         time_text = f" ({format_us(mean(connect_us))} at {e.plan.labels[0]})" if connect_us else ""
         batching = e.plan.batching
-        scheduled = add_counts([run.counts for run in e.runs])["scheduled"]
+        scheduled = add_counts([run.counts for run in e.runs]).scheduled
         unbatched = (
             ""
             if batching == "none"
@@ -119,12 +117,12 @@ def _connections(e: Evidence) -> Iterator[Reason]:
         yield Reason(
             "connection-per-request",
             "note",
-            f"the server closes almost every connection after its reply: clients opened {account['made']} for"
+            f"the server closes almost every connection after its reply: clients opened {account.made} for"
             f" {scheduled} requests, and latency includes the time to connect{time_text}{unbatched}",
             "correct if users also connect for each request; otherwise let it keep connections open"
             " (HTTP/1.1, keep-alive)",
             values={
-                "connections": account["made"],
+                "connections": account.made,
                 "requests": scheduled,
                 "connect_us": mean(connect_us) if connect_us else None,
                 "batching_unused": batching != "none",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.figures import RunFigures
 from hindmost.core.run.verdict import judge
@@ -15,4 +17,4 @@ NO_OWNERSHIP = Ownership((), (), None, None, 1.0, "")
 def reasons_of_run(plan: MeasurePlan, run: RunFigures) -> list[Reason]:
     """Return the reasons of a run, gravest first. A single run does not show whether the server restarted."""
     enough = Decision(True, True, "", None, 1, plan.labels[0], 0.0)
-    return judge(Evidence(plan, {**run.record.target, "managed": True}, [run], enough, NO_OWNERSHIP, []))
+    return judge(Evidence(plan, replace(run.record.target, managed=True), [run], enough, NO_OWNERSHIP, []))

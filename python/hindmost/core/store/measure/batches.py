@@ -1,11 +1,11 @@
 """How requests were written, in ``hindmost.measure/2``."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
-from hindmost.core.store.types import Count, Number, Share
+from hindmost.core.store.types import Count, Document, Number, Share
 
 
-class PerWrite(TypedDict):
+class PerWrite(Document):
     """Requests per write call."""
 
     mean: Number
@@ -14,14 +14,14 @@ class PerWrite(TypedDict):
     most: Count | None
 
 
-class Sizes(TypedDict):
+class Sizes(Document):
     """The ``share`` of write calls with at most this many ``requests``."""
 
     requests: list[Count]
     share: list[Share]
 
 
-class Batches(TypedDict):
+class Batches(Document):
     """Write calls of the measurement, over all clients.
 
     ``requested``: none, nagle, or an interval in seconds. ``requests_per_segment``: from the kernel's count

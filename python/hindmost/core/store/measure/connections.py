@@ -1,12 +1,14 @@
 """Connections and status codes in ``hindmost.measure/2``."""
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
 
 from hindmost.core.store.measure.figures import Values
-from hindmost.core.store.types import Count, Counts
+from hindmost.core.store.types import Count, Counts, Document
 
 
-class Connections(TypedDict):
+class Connections(Document):
     """Connection counts, over all clients.
 
     ``made`` and ``failed``: attempts begun in the measurement, or for a request scheduled in it; ``all``:
@@ -28,16 +30,16 @@ class Connections(TypedDict):
     all: Count
     closed: Count
     by_turns: bool
-    full_handshakes: NotRequired[Count]
-    resumed_handshakes: NotRequired[Count]
-    late: NotRequired[Count]
-    refused: NotRequired[Count]
-    oversized: NotRequired[Count]
-    refused_streams: NotRequired[Count]
-    left_alone: NotRequired[Count]
+    full_handshakes: Count | UnsetType = UNSET
+    resumed_handshakes: Count | UnsetType = UNSET
+    late: Count | UnsetType = UNSET
+    refused: Count | UnsetType = UNSET
+    oversized: Count | UnsetType = UNSET
+    refused_streams: Count | UnsetType = UNSET
+    left_alone: Count | UnsetType = UNSET
 
 
-class Endpoint(TypedDict):
+class Endpoint(Document):
     """One of several servers: its counts, and its latency merged over all runs, in microseconds."""
 
     address: str
@@ -45,7 +47,7 @@ class Endpoint(TypedDict):
     merged_us: Values
 
 
-class Code(TypedDict):
+class Code(Document):
     """Replies in time with one HTTP status code, and how the workload classifies it."""
 
     count: Count

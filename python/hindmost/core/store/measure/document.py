@@ -1,9 +1,5 @@
 """The document of ``hindmost measure``, ``result.json``: its types and its JSON Schema.
 
-The document is a plain ``dict`` from end to end: ``json.loads`` returns it, and the page and the terminal
-table read it. The classes here are its types for the checker and the source of its JSON Schema. They cost
-nothing at run time.
-
 Rules for the whole document:
 
 - Times named ``*_us`` are microseconds, ``*_s`` seconds, ``*_share`` fractions of 1; ``started`` and
@@ -19,7 +15,10 @@ Rules for the whole document:
   ``send_delay_us`` is their lateness beyond it.
 """
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from hindmost.core.store.manifest import Host, Plan
 from hindmost.core.store.measure.batches import Batches
@@ -42,6 +41,7 @@ from hindmost.core.store.types import (
     Cause,
     Count,
     Counts,
+    Document,
     Label,
     Level,
     Microseconds,
@@ -53,15 +53,15 @@ from hindmost.core.store.types import (
 )
 
 
-class Kind(TypedDict):
+class Kind(Document):
     """One kind of request, such as ``get``; ``codes``: HTTP status codes, as for all kinds together."""
 
     latency_us: Estimates
     counts: Counts
-    codes: NotRequired[dict[str, Code]]
+    codes: dict[str, Code] | UnsetType = UNSET
 
 
-class Variance(TypedDict):
+class Variance(Document):
     """Spread of a quantile within a run and between runs; ``between_share`` is of the total variance."""
 
     between_runs_sd_us: Number
@@ -69,25 +69,25 @@ class Variance(TypedDict):
     between_share: Share | None
 
 
-class Hysteresis(TypedDict):
+class Hysteresis(Document):
     """Whether a restarted server settles elsewhere (paper, II-D), by a test on ``quantile``, and why."""
 
     visible: bool | None
-    code: NotRequired[str]
+    code: str | UnsetType = UNSET
     text: str
-    values: NotRequired[dict[str, Any]]
-    quantile: NotRequired[Label]
-    p: NotRequired[Number]
+    values: dict[str, Any] | UnsetType = UNSET
+    quantile: Label | UnsetType = UNSET
+    p: Number | UnsetType = UNSET
 
 
-class SharesAt(TypedDict):
+class SharesAt(Document):
     """Each client's share of the samples around quantile ``q``."""
 
     q: Level
     shares: list[Share]
 
 
-class Clients(TypedDict):
+class Clients(Document):
     """Decomposition of the merged distribution by client (paper, Figure 2)."""
 
     count: Count
@@ -99,51 +99,51 @@ class Clients(TypedDict):
     by_quantile: list[SharesAt]
 
 
-class Measure(TypedDict):
+class Measure(Document):
     """The result of ``hindmost measure``."""
 
     schema: Literal["hindmost.measure/2"]
     version: str
     created: str
     verdict: Verdict
-    decided_on: NotRequired[Literal["latency", "isolated"]]
+    decided_on: Literal["latency", "isolated"] = "latency"
     headline: str
     reasons: list[Reason]
-    causes: NotRequired[list[Cause]]
+    causes: list[Cause] | UnsetType = UNSET
     study: str
     seconds_total: float
     target: Target
     plan: Plan
     latency_us: Estimates
-    limits: NotRequired[list[Limit]]
-    isolated: NotRequired[Isolated | None]
+    limits: list[Limit] | UnsetType = UNSET
+    isolated: Isolated | None = None
     service_us: Estimates
     send_delay_us: Estimates
-    connect_us: NotRequired[Estimates | None]
-    handshake_us: NotRequired[Estimates | None]
-    held_us: NotRequired[Estimates | None]
-    ideal_send_delay_us: NotRequired[Estimates | None]
+    connect_us: Estimates | None = None
+    handshake_us: Estimates | None = None
+    held_us: Estimates | None = None
+    ideal_send_delay_us: Estimates | None = None
     wire_us: Estimates | None
-    overhead_us: NotRequired[Estimates | None]
-    capture: NotRequired[Capture]
+    overhead_us: Estimates | None = None
+    capture: Capture | UnsetType = UNSET
     merged_us: Values
-    over_runs: NotRequired[OverRuns]
+    over_runs: OverRuns | UnsetType = UNSET
     by_kind: dict[str, Kind]
     throughput: Throughput
-    saturation: NotRequired[Saturation | None]
+    saturation: Saturation | None = None
     counts: Counts
-    codes: NotRequired[dict[str, Code]]
-    connections: NotRequired[Connections | None]
-    batches: NotRequired[Batches | None]
-    endpoints: NotRequired[list[Endpoint]]
+    codes: dict[str, Code] = msgspec.field(default_factory=dict)
+    connections: Connections | None = None
+    batches: Batches | None = None
+    endpoints: list[Endpoint] = msgspec.field(default_factory=list)
     runs: list[Run]
-    excluded: NotRequired[ExcludedRuns]
+    excluded: ExcludedRuns | UnsetType = UNSET
     variance: dict[Label, Variance]
     hysteresis: Hysteresis
     clients: Clients
-    fleet: NotRequired[Fleet]
+    fleet: Fleet | UnsetType = UNSET
     stopping: Stopping
-    instrument: NotRequired[Instrument]
+    instrument: Instrument | UnsetType = UNSET
     distributions: Distributions
     per_run_curves: list[RunCurve]
     outstanding: Outstanding | None

@@ -1,11 +1,11 @@
 """Estimates and curves of ``hindmost.measure/2``."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
-from hindmost.core.store.types import Count, Label, Level, Microseconds, Number, Verdict
+from hindmost.core.store.types import Count, Document, Label, Level, Microseconds, Number, Verdict
 
 
-class Estimate(TypedDict):
+class Estimate(Document):
     """One figure with its interval over runs."""
 
     value: Microseconds
@@ -20,14 +20,14 @@ Estimates = dict[Label, Estimate]
 Values = dict[Label, Microseconds]
 
 
-class Throughput(TypedDict):
+class Throughput(Document):
     """Requests per second; ``requested`` is null in a closed loop."""
 
     requested: Number
     achieved: float
 
 
-class Rate(TypedDict):
+class Rate(Document):
     """Requests per second, with its interval over runs; ``low`` and ``high`` are null for a single run."""
 
     value: float
@@ -36,7 +36,7 @@ class Rate(TypedDict):
     runs: Count
 
 
-class Saturation(TypedDict):
+class Saturation(Document):
     """Why the requested rate was not reached, and the reply rate meanwhile, late replies included.
 
     ``answered_per_s`` is an upper bound of the sustainable rates (if ``by`` is ``server``); ``find`` is the
@@ -50,7 +50,7 @@ class Saturation(TypedDict):
     find: str
 
 
-class Curve(TypedDict):
+class Curve(Document):
     """A quantile function, level against value."""
 
     q: list[Level]
@@ -63,9 +63,9 @@ class RunCurve(Curve):
     run: int
 
 
-class Distributions(TypedDict, total=False):
+class Distributions(Document):
     """Curves of the distributions merged over runs and instances."""
 
-    latency: Curve
-    service: Curve
-    send_delay: Curve
+    latency: Curve | None = None
+    service: Curve | None = None
+    send_delay: Curve | None = None

@@ -1,11 +1,9 @@
 """Load hosts in ``result.json``: their latency, their clock relative to the controller's, their activity."""
 
-from typing import TypedDict
-
-from hindmost.core.store.types import Count, Label, Microseconds, Share
+from hindmost.core.store.types import Count, Document, Label, Microseconds, Share
 
 
-class HostClock(TypedDict):
+class HostClock(Document):
     """Its monotonic clock minus the controller's, after the last run; largest error and drift of all runs."""
 
     offset_us: float
@@ -13,7 +11,7 @@ class HostClock(TypedDict):
     drift_ppm: float
 
 
-class HostChannel(TypedDict):
+class HostChannel(Document):
     """Activity of the process that speaks with the controller, in the measurement of the worst run.
 
     ``bytes``: sent and received on its connections; ``wakeups``: of all its threads.
@@ -24,7 +22,7 @@ class HostChannel(TypedDict):
     cpu_ms: float
 
 
-class LoadHost(TypedDict):
+class LoadHost(Document):
     """One load host: its clients, their latency (mean over them and runs), their part in the tail."""
 
     host: str
@@ -37,14 +35,14 @@ class LoadHost(TypedDict):
     channel: HostChannel | None
 
 
-class VoidRun(TypedDict):
+class VoidRun(Document):
     """A run that was void because a host was lost, and was repeated."""
 
     run: Count
     why: str
 
 
-class Fleet(TypedDict):
+class Fleet(Document):
     """All load hosts."""
 
     hosts: list[LoadHost]

@@ -1,12 +1,12 @@
 """The instrument's self-diagnosis in ``result.json``."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 from hindmost.core.store.engine import Mark
-from hindmost.core.store.types import Count, Number
+from hindmost.core.store.types import Count, Document, Number
 
 
-class Figure(TypedDict):
+class Figure(Document):
     """One figure of the instrument, with its limits.
 
     A ``share`` is of the time, or of requests. A value above ``note_above`` deserves a note; above
@@ -23,7 +23,7 @@ class Figure(TypedDict):
     mark: Mark
 
 
-class Neighbour(TypedDict):
+class Neighbour(Document):
     """A process on the clients' CPUs; if not ``bound`` to them, part of its use may have been elsewhere."""
 
     name: str
@@ -34,14 +34,14 @@ class Neighbour(TypedDict):
     kernel: bool
 
 
-class InterruptSource(TypedDict):
+class InterruptSource(Document):
     """A source of interrupts on the clients' CPUs."""
 
     source: str
     per_s: float
 
 
-class Instrument(TypedDict):
+class Instrument(Document):
     """The instrument's self-diagnosis."""
 
     figures: list[Figure]

@@ -1,22 +1,24 @@
 """Isolated latency: what the server would do with its CPUs to itself, with interruptions as censoring."""
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any
+
+from msgspec import UNSET, UnsetType
 
 from hindmost.core.store.estimates import Value
 from hindmost.core.store.measure.figures import Estimates
-from hindmost.core.store.types import Count, Label, Number, Share, Verdict
+from hindmost.core.store.types import Count, Document, Label, Number, Share, Verdict
 
 
-class IsolatedRefusal(TypedDict):
+class IsolatedRefusal(Document):
     """Why there is no isolated latency: the obstacle, and what it would ``need``."""
 
     code: str
     text: str
     need: str
-    values: NotRequired[dict[str, Any]]
+    values: dict[str, Any] | UnsetType = UNSET
 
 
-class RunIsolated(TypedDict):
+class RunIsolated(Document):
     """Isolated latency of one run, with interruptions as censoring.
 
     ``isolated_us``: empty if ``refused``; ``low`` and ``high`` null if the run is too short for an interval.
@@ -37,7 +39,7 @@ class RunIsolated(TypedDict):
     refused: IsolatedRefusal | None
 
 
-class Isolated(TypedDict):
+class Isolated(Document):
     """Isolated latency over runs, shown next to latency, never instead of it.
 
     ``latency_us``: as the measurement's, over the ``runs`` of ``of`` that have isolated latency; empty if it

@@ -1,11 +1,13 @@
 """Required limits, and the result of each."""
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
-from hindmost.core.store.types import Blame, Count, Number
+from msgspec import UNSET, UnsetType
+
+from hindmost.core.store.types import Blame, Count, Document, Number
 
 
-class Limit(TypedDict):
+class Limit(Document):
     """One limit of ``--require``: ``held``, ``crossed`` or ``undecided``, by the interval of its figure.
 
     ``value``, ``low``, ``high`` and ``bound`` are in ``unit``: microseconds, a share of 1, or requests per
@@ -24,11 +26,11 @@ class Limit(TypedDict):
     value: Number
     low: Number
     high: Number
-    about: NotRequired[str]
+    about: str | UnsetType = UNSET
     runs: Count
     blame: Blame | None
-    code: NotRequired[str]
-    values: NotRequired[dict[str, Any]]
-    off: NotRequired[list[int]]
+    code: str | UnsetType = UNSET
+    values: dict[str, Any] | UnsetType = UNSET
+    off: list[int] | UnsetType = UNSET
     text: str
     hint: str | None

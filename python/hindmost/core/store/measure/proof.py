@@ -1,14 +1,14 @@
 """Comparison of a measurement with a packet capture (``--verify-wire``)."""
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated
 
 import msgspec
 
 from hindmost.core.store.measure.figures import Curve
-from hindmost.core.store.types import Count, Label, Number
+from hindmost.core.store.types import Count, Document, Label, Number
 
 
-class Margin(TypedDict):
+class Margin(Document):
     """A figure relative to a packet capture, over runs; a difference may be negative."""
 
     value: Annotated[float, msgspec.Meta(description="microseconds")]
@@ -17,7 +17,7 @@ class Margin(TypedDict):
     runs: Count
 
 
-class Differences(TypedDict):
+class Differences(Document):
     """Differences request by request, in microseconds: median, 5th and 95th percentile."""
 
     value: float
@@ -25,7 +25,7 @@ class Differences(TypedDict):
     high: float
 
 
-class CaptureComparison(TypedDict):
+class CaptureComparison(Document):
     """One of our latencies next to the capture's, for the same requests.
 
     ``gap_us`` is the difference of the two quantiles; ``request_us`` the differences per request, for the
@@ -43,7 +43,7 @@ class CaptureComparison(TypedDict):
     goal_us: float
 
 
-class Curves(TypedDict):
+class Curves(Document):
     """Quantile curves of the captured requests, all runs together."""
 
     capture: Curve
@@ -51,7 +51,7 @@ class Curves(TypedDict):
     service: Curve
 
 
-class Capture(TypedDict):
+class Capture(Document):
     """Comparison with a packet capture (``--verify-wire``).
 
     ``runs`` of ``of`` runs have a usable capture; ``requests`` of the ``answered`` requests among their
@@ -65,7 +65,7 @@ class Capture(TypedDict):
     answered: Count
     dropped: Count
     connections: Count | None
-    code: NotRequired[str | None]
+    code: str | None = None
     fault: str | None
     hint: str | None
     wire: CaptureComparison | None

@@ -1,15 +1,28 @@
 """Figures of one run by client and over time, and when the runs ended."""
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from hindmost.core.store.engine import StampReport
 from hindmost.core.store.measure.connections import Code, Connections
 from hindmost.core.store.measure.figures import Estimates, Throughput, Values
 from hindmost.core.store.measure.isolated import RunIsolated
-from hindmost.core.store.types import Count, Counts, Label, Microseconds, Number, Reason, Share, Verdict
+from hindmost.core.store.types import (
+    Count,
+    Counts,
+    Document,
+    Label,
+    Microseconds,
+    Number,
+    Reason,
+    Share,
+    Verdict,
+)
 
 
-class C2(TypedDict):
+class C2(Document):
     """Squared coefficient of variation of the gaps of one worker's part; ``error``: its standard error."""
 
     value: float
@@ -17,7 +30,7 @@ class C2(TypedDict):
     error: float
 
 
-class ScheduledGaps(TypedDict):
+class ScheduledGaps(Document):
     """Figures of the scheduled times, for processes without a known law of one worker's gaps.
 
     ``dispersion`` by span, as for the sends; ``c2`` is null if gaps are not independent.
@@ -27,7 +40,7 @@ class ScheduledGaps(TypedDict):
     c2: C2 | None
 
 
-class Arrivals(TypedDict):
+class Arrivals(Document):
     """How the gaps between a client's sends differ from the requested law.
 
     ``distance`` is Kolmogorov's, with its 95 % interval; ``dispersion`` is the index of dispersion of counts
@@ -42,10 +55,10 @@ class Arrivals(TypedDict):
     anderson_darling: Number
     dispersion: dict[str, Number]
     dispersion_error: dict[str, float]
-    scheduled: NotRequired[ScheduledGaps]
+    scheduled: ScheduledGaps | UnsetType = UNSET
 
 
-class Alone(TypedDict):
+class Alone(Document):
     """A quantile from one client in one run alone, with an interval valid under autocorrelation.
 
     ``low`` and ``high`` are null if the run is ``too_short`` for an interval; ``need``: how many times longer
@@ -59,7 +72,7 @@ class Alone(TypedDict):
     need: Number
 
 
-class Client(TypedDict):
+class Client(Document):
     """One load-generating process in one run."""
 
     index: Count
@@ -68,61 +81,61 @@ class Client(TypedDict):
     service_us: Values
     send_delay_us: Values
     counts: Counts
-    alone_us: NotRequired[dict[Label, Alone]]
-    arrivals: NotRequired[Arrivals | None]
-    stamps: NotRequired[StampReport | None]
+    alone_us: dict[Label, Alone] = msgspec.field(default_factory=dict)
+    arrivals: Arrivals | None = None
+    stamps: StampReport | None = None
     busy_share: Number
-    cpu_share: NotRequired[Number]
+    cpu_share: Number | UnsetType = UNSET
     run_delay_share: Number
     involuntary_switches: int | None
     warmup_s: Number
     steady: bool | None
 
 
-class Run(TypedDict):
+class Run(Document):
     """All clients against one start of the server; ``excluded``: why it does not count."""
 
     run: int
     seed: int
     started: str
     seconds: float
-    excluded: NotRequired[str | None]
+    excluded: str | None = None
     verdict: Verdict
     reasons: list[Reason]
     latency_us: Values
     service_us: Values
     send_delay_us: Values
-    connect_us: NotRequired[Values | None]
-    handshake_us: NotRequired[Values | None]
+    connect_us: Values | None = None
+    handshake_us: Values | None = None
     throughput: Throughput
     counts: Counts
-    codes: NotRequired[dict[str, Code]]
-    connections: NotRequired[Connections | None]
+    codes: dict[str, Code] = msgspec.field(default_factory=dict)
+    connections: Connections | None = None
     server_cpu_share: Number
-    isolated: NotRequired[RunIsolated | None]
+    isolated: RunIsolated | None = None
     clients: list[Client]
 
 
-class IntervalStep(TypedDict):
+class IntervalStep(Document):
     """The interval after ``runs`` runs that count; the last of them is ``run``."""
 
     runs: Count
-    run: NotRequired[Count]
+    run: Count | UnsetType = UNSET
     value: Microseconds
     low: Microseconds
     high: Microseconds
 
 
-class ExcludedRun(TypedDict):
+class ExcludedRun(Document):
     """A run that does not count, and why; ``code`` and ``values``: of ``why``."""
 
     run: Count
     why: str
-    code: NotRequired[str]
-    values: NotRequired[dict[str, Any]]
+    code: str | UnsetType = UNSET
+    values: dict[str, Any] | UnsetType = UNSET
 
 
-class ExcludedRuns(TypedDict):
+class ExcludedRuns(Document):
     """Runs excluded because of interference, by clocks and counters alone.
 
     ``counted`` of ``made`` runs make the figures; if no run counts, all do, and the verdict says so.
@@ -135,7 +148,7 @@ class ExcludedRuns(TypedDict):
     runs: list[ExcludedRun]
 
 
-class Stopping(TypedDict):
+class Stopping(Document):
     """When and why the runs ended."""
 
     rule: str
@@ -146,7 +159,7 @@ class Stopping(TypedDict):
     path: dict[Label, list[IntervalStep]]
 
 
-class Off(TypedDict):
+class Off(Document):
     """Outlying runs at a quantile: their numbers, their share with its interval, in words."""
 
     runs: list[Count]
@@ -156,7 +169,7 @@ class Off(TypedDict):
     text: str
 
 
-class OverRuns(TypedDict):
+class OverRuns(Document):
     """What intervals over runs are ``about``, and the alternative.
 
     ``beside_us`` is the latency by the other of median and mean; ``claims``: what an interval of the mean
@@ -169,7 +182,7 @@ class OverRuns(TypedDict):
     claims: str
 
 
-class Outstanding(TypedDict):
+class Outstanding(Document):
     """How many requests were outstanding at each arrival (paper, Figure 1).
 
     Counted within one worker of one client; ``connections`` is the worker's number of connections.
@@ -181,7 +194,7 @@ class Outstanding(TypedDict):
     connections: Count
 
 
-class Series(TypedDict):
+class Series(Document):
     """One run in windows, from the start of its warm-up; measured from ``measure_from_s``.
 
     ``requested``: the rate that a schedule requested, if there was one.
@@ -190,7 +203,7 @@ class Series(TypedDict):
     run: int
     t_s: list[float]
     rate: list[Number]
-    requested: NotRequired[list[float]]
+    requested: list[float] | UnsetType = UNSET
     p50_us: list[Number]
     p99_us: list[Number]
     measure_from_s: Number
