@@ -33,7 +33,7 @@ A clone predicts the latency of a server under loads and changes that were never
 
 >>> silo = hindmost.load_clone("silo")
 >>> found = hindmost.sweep(silo, [hindmost.Vary("threads", (1, 2))], [{"rate_per_s": 30_000.0}])
->>> [point["latency_us"]["p99"]["value"] < 60.0 for point in found["points"]]
+>>> [point.latency_us["p99"].value < 60.0 for point in found.points]
 [False, True]
 
 Measure a server, and read the stored study again later::
