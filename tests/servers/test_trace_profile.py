@@ -136,7 +136,7 @@ def trace_self(program: str) -> None:
         running.start()
         ask(client, 300)
         document = running.end()
-    codes = [note["code"] for note in document.notes]
+    codes = [note.code for note in document.notes]
     print(json.dumps([document.profile, document.who is not None, codes]))
 
 

@@ -688,7 +688,7 @@ def test_the_functions_of_slow_requests_are_named_and_shown():
     rows = profile_table(document, "terminal").rows
     assert [row[0] for row in rows] == ["slow (server)", "server+0x40", "idle (server)"]
     assert len(profile_table(document, "page").rows[0]) == len(rows[0]) + 1
-    assert not {"no-profile", "few-profile-samples"} & {note["code"] for note in document.notes}
+    assert not {"no-profile", "few-profile-samples"} & {note.code for note in document.notes}
     jsonschema.validate(json.loads(encode(document)), schemas()["trace"])
 
 
@@ -712,7 +712,7 @@ def test_the_flame_graph_shows_each_stack_once_and_its_difference():
 )
 def test_a_missing_or_thin_profile_has_a_note(traced, code):
     document = document_of(REQUEST, {**trace_of(), **traced}, {})
-    assert [note["code"] for note in document.notes if "profile" in note["code"]] == [code]
+    assert [note.code for note in document.notes if "profile" in note.code] == [code]
     assert code in CODES
     assert top_functions(document.profile, 3) == []
 
