@@ -13,6 +13,7 @@ from hindmost.commands.clone.fit.reading import Log
 from hindmost.commands.clone.fit.reading.saturation import read_saturated
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.errors import Inconclusive, StudyError, UsageError
+from tests.golden.sample_results import valid
 
 from .planted import by_code
 
@@ -30,13 +31,12 @@ def write_study(
         json.dumps({"schema": "hindmost.study/1", "plan": {"loop": loop, "rate_per_s": achieved}, "host": {}})
     )
     (run / "run.json").write_text(json.dumps(run_document()))
-    rows = [
-        {"server_cpu_share": server_cpu_share, "throughput": {"achieved": achieved * (1.0 + 0.01 * number)}}
-        for number in range(runs)
-    ]
-    for number, row in enumerate(rows):
+    answer = valid(runs, 1)
+    answer["throughput"]["achieved"] = achieved
+    for number, row in enumerate(answer["runs"]):
+        row["server_cpu_share"] = server_cpu_share
+        row["throughput"]["achieved"] = achieved * (1.0 + 0.01 * number)
         row["latency_us"] = {} if p95 is None else {"p95": p95 * (1.0 + 0.004 * (number - (runs - 1) / 2.0))}
-    answer = {"runs": rows, "throughput": {"achieved": achieved}}
     (folder / "result.json").write_text(json.dumps(answer))
     sent = np.arange(len(wire_us)) * 1_000_000
     back = sent + 2_000 + np.round(np.asarray(wire_us) * 1e3).astype(np.int64)
@@ -170,8 +170,11 @@ def test_a_study_with_logs_gives_the_time_outside_the_server(tmp_path):
     folder.mkdir()
 
     def write_result(p50, rate):
-        runs = [{"latency_us": {"p50": p50 + step}} for step in (-1.0, 0.0, 1.0)]
-        (folder / "result.json").write_text(json.dumps({"runs": runs, "throughput": {"achieved": rate}}))
+        answer = valid(3, 1)
+        answer["throughput"]["achieved"] = rate
+        for row, step in zip(answer["runs"], (-1.0, 0.0, 1.0), strict=True):
+            row["latency_us"] = {"p50": p50 + step}
+        (folder / "result.json").write_text(json.dumps(answer))
         return folder
 
     document = fit_clone(log, way=write_result(125.0, 100.0)).clone.document

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.simulation import Design, run_points
-from hindmost.core.store.reading import read_document
+from hindmost.core.store.measure import Measure
+from hindmost.core.store.reading import load
 from hindmost.errors import StudyError, UsageError
 from hindmost.stats import positive_mean_interval
 
@@ -57,10 +58,12 @@ def find_network_time(clone: Clone, folder: Path) -> NetworkTime:
         The load was too high, or the clone is slower than its original even without network time.
     """
     try:
-        result = read_document(folder / "result.json")
-        medians = [float(run["latency_us"]["p50"]) for run in result["runs"] if not run.get("excluded")]
-        rate = float(result["throughput"]["achieved"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        result = load(folder / "result.json", Measure)
+        medians = [
+            us for run in result.runs if not run.excluded and (us := run.latency_us["p50"]) is not None
+        ]
+        rate = result.throughput.achieved
+    except (OSError, ValueError, KeyError) as error:
         raise StudyError(
             "incomplete-study",
             f"{folder} has no complete result with a p50: {error}",

@@ -17,7 +17,8 @@ from typing import Any
 
 from hindmost.commands.clone.document import SCHEMA, Clone
 from hindmost.commands.clone.simulation import Design, run_points
-from hindmost.core.store.reading import read_document
+from hindmost.core.store.measure import Measure
+from hindmost.core.store.reading import load
 from hindmost.errors import StudyError, UsageError
 
 LEAST, MOST = 0.05, 1.0
@@ -86,15 +87,15 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
         The load was too low or too high.
     """
     try:
-        result = read_document(folder / "result.json")
+        result = load(folder / "result.json", Measure)
         measured = [
-            float(run["latency_us"]["p95"])
-            for run in result["runs"]
-            if run.get("verdict") != "invalid" and not run.get("excluded")
+            us
+            for run in result.runs
+            if run.verdict != "invalid" and not run.excluded and (us := run.latency_us["p95"]) is not None
         ]
         usual_us = median(measured)  # a run that the host stalled would dominate the mean
-        rate = float(result["throughput"]["achieved"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        rate = result.throughput.achieved
+    except (OSError, ValueError, KeyError) as error:
         raise StudyError(
             "incomplete-study",
             f"{folder} has no complete result with a p95: {error}",
@@ -102,15 +103,15 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
             path=str(folder),
             key="p95",
         ) from None
-    load = rate * cost_us / 1e6
-    if not LOADS[0] <= load <= LOADS[1]:
+    utilisation = rate * cost_us / 1e6
+    if not LOADS[0] <= utilisation <= LOADS[1]:
         raise UsageError(
             "unsuitable-load",
-            f"{folder}: at {rate:,.0f} requests/s the server is busy for {load:.0%} of the time; the tail"
-            f" shows how services scatter only between {LOADS[0]:.0%} and {LOADS[1]:.0%}",
+            f"{folder}: at {rate:,.0f} requests/s the server is busy for {utilisation:.0%} of the time; the"
+            f" tail shows how services scatter only between {LOADS[0]:.0%} and {LOADS[1]:.0%}",
             hint=f"hindmost measure TARGET --rate {0.5e6 / cost_us:.0f}",
             path=str(folder),
-            value=load,
+            value=utilisation,
             least=LOADS[0],
             most=LOADS[1],
             rate_per_s=0.5e6 / cost_us,

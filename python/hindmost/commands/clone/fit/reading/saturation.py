@@ -26,7 +26,8 @@ from hindmost.commands.clone.fit.reading.study import wire_times
 from hindmost.commands.clone.fit.scatter import MOST, find_scatter, sigma_log
 from hindmost.core.notes import Note
 from hindmost.core.store import Study
-from hindmost.core.store.reading import read_document
+from hindmost.core.store.measure import Measure
+from hindmost.core.store.reading import load
 from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.stats import positive_mean_interval
 
@@ -81,11 +82,13 @@ def read_saturated(folder: Path) -> RequestCost:
         The server was not busy.
     """
     try:
-        made = read_document(folder / "result.json")["runs"]
-        runs = [run for run in made if not run.get("excluded")] or made
-        shares = [float(run["server_cpu_share"]) for run in runs]
-        rates = [float(run["throughput"]["achieved"]) for run in runs]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        made = load(folder / "result.json", Measure).runs
+        runs = [run for run in made if not run.excluded] or made
+        shares = [share for run in runs if (share := run.server_cpu_share) is not None]
+        if len(shares) < len(runs):
+            raise ValueError("it is unknown")
+        rates = [run.throughput.achieved for run in runs]
+    except (OSError, ValueError) as error:
         raise StudyError(
             "incomplete-study",
             f"{folder} has no complete result with the server's CPU time: {error}",

@@ -16,7 +16,8 @@ from hindmost.commands.clone.fit.bins import Floats
 from hindmost.commands.clone.fit.reading.log import Log, digest
 from hindmost.core.notes import Note
 from hindmost.core.store import Study
-from hindmost.core.store.reading import read_document
+from hindmost.core.store.measure import Measure
+from hindmost.core.store.reading import load
 from hindmost.errors import Inconclusive, StudyError, UsageError
 
 NULL = np.iinfo(np.int64).min
@@ -149,10 +150,10 @@ def _wire_us(path: Path) -> tuple[Floats, Floats]:
 def _server(folder: Path) -> tuple[float | None, float]:
     """Return the CPU use of the server (None if not observed) and the achieved rate."""
     try:
-        result = read_document(folder / "result.json")
-        shares = [run["server_cpu_share"] for run in result["runs"] if run["server_cpu_share"] is not None]
-        achieved = float(result["throughput"]["achieved"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        result = load(folder / "result.json", Measure)
+        shares = [run.server_cpu_share for run in result.runs if run.server_cpu_share is not None]
+        achieved = result.throughput.achieved
+    except (OSError, ValueError) as error:
         raise StudyError(
             "incomplete-study",
             f"{folder} has no complete result: {error}",
