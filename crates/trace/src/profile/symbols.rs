@@ -1,7 +1,8 @@
 //! Names of the functions on sampled stacks: the mappings of a process, the files behind them, and the kernel.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use hindmost_sys::file::{read_kernel, read_regular};
@@ -16,6 +17,8 @@ use crate::usdt::Elf;
 pub const KERNEL: &str = "kernel";
 /// Module of code without a file, such as that of a just-in-time compiler.
 const NO_FILE: &str = "no file";
+/// The kernel's library in each program: functions such as `clock_gettime`.
+const VDSO: &str = "[vdso]";
 /// Name of a function that no table contains.
 const UNKNOWN: &str = "unknown";
 
@@ -90,18 +93,27 @@ impl Symbols {
         };
         let path = mapping.path();
         let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(NO_FILE);
-        let read = || functions_of(&as_seen_by(process, path)).unwrap_or_default();
-        let functions = self.modules.entry(mapping.file.clone()).or_insert_with(read);
+        let read = || if path == VDSO { vdso() } else { read_regular(&as_seen_by(process, path)).ok() };
+        let functions = self.modules.entry(mapping.file.clone());
+        let functions =
+            functions.or_insert_with(|| read().and_then(|bytes| functions_of(&bytes)).unwrap_or_default());
         named(functions.name_at_offset(at - mapping.from + mapping.offset), name)
     }
 }
 
-fn functions_of(path: &Path) -> Option<Functions> {
-    let bytes = read_regular(path).ok()?;
-    let elf = Elf::parse(&*bytes).ok()?;
+fn functions_of(bytes: &[u8]) -> Option<Functions> {
+    let elf = Elf::parse(bytes).ok()?;
     let debug = debug_file(&elf).and_then(|path| read_regular(&path).ok());
     let debug = debug.as_ref().and_then(|bytes| Elf::parse(&**bytes).ok());
     Some(Functions::of_file(&elf, debug.as_ref()))
+}
+
+/// Return the kernel's library, which is in no file; all programs of this machine have the same.
+fn vdso() -> Option<Vec<u8>> {
+    let mapping = mappings_of(std::process::id()).into_iter().find(|one| one.path() == VDSO)?;
+    let mut bytes = vec![0; (mapping.to - mapping.from) as usize];
+    File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, mapping.from).ok()?;
+    Some(bytes)
 }
 
 /// Return the file in which distributions keep the symbols of a stripped file.
@@ -156,6 +168,8 @@ fn parse_mapping(line: &str) -> Option<Mapping> {
 
 #[cfg(test)]
 mod tests {
+    use object::ObjectSymbol;
+
     use super::*;
 
     #[test]
@@ -166,6 +180,22 @@ mod tests {
         assert_eq!(mapping.path(), "/opt/a b/server");
         assert_eq!(parse_mapping(&line.replace("r-xp", "rw-p")), None);
         assert_eq!(parse_mapping("7f00-7f10 r-xp 00000000 00:00 0").unwrap().path(), "");
+    }
+
+    #[test]
+    fn a_function_of_the_kernels_library_is_named() {
+        let process = std::process::id();
+        let mapping = mappings_of(process).into_iter().find(|one| one.path() == VDSO).unwrap();
+        let bytes = vdso().unwrap();
+        let elf = Elf::parse(&*bytes).unwrap();
+        let mut all = elf.dynamic_symbols();
+        let clock = all.find(|one| one.name() == Ok("__vdso_clock_gettime")).unwrap();
+        let mut symbols = Symbols::default();
+        symbols.remember(process);
+        let stack = Stack { kernel: vec![], user: vec![mapping.from + clock.address() + 1] };
+        let [function] = &symbols.functions(process, &stack)[..] else { panic!("one frame") };
+        assert!(function.function.ends_with("clock_gettime"), "{function:?}");
+        assert_eq!(function.module, VDSO);
     }
 
     #[inline(never)]
