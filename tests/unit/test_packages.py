@@ -38,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "commands.clone": STUDIES,
     "commands.compare": STUDIES | {"commands.attribute", "commands.clone", "commands.measure"},
     "commands.explain": STUDIES
-    | {"core.tracing", "commands.attribute", "commands.compare", "commands.measure"},
+    | {"core.tracing", "commands.attribute", "commands.compare", "commands.measure", "commands.trace"},
     "commands.colocate": STUDIES | {"core.interventions", "core.kubernetes", "commands.watch"},
     "commands.harvest": PLANS | {"cli", "present", "core.kubernetes"},
     "commands.extender": PLANS | {"cli", "core.kubernetes", "commands.colocate", "commands.harvest"},
