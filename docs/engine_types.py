@@ -1,6 +1,6 @@
 """Python's types of the documents that Rust writes, made from the JSON Schemas that the engine tells.
 
-A struct becomes a ``TypedDict``, an enum a ``Literal``, documentation stays documentation. Only the forms
+A struct becomes a ``Document``, an enum a ``Literal``, documentation stays documentation. Only the forms
 that the engine's structs have are known; any other stops the generator.
 """
 
@@ -14,13 +14,15 @@ from typing import Any
 HEAD = '''\
 """The documents that Rust writes, as types: generated from its structs by ``docs/generate.py``; do not edit.
 
-What a type or a field means is documented beside the struct, in ``crates/``. ``NotRequired`` fields are
-missing from results of earlier builds.
+What a type or a field means is documented beside the struct, in ``crates/``. Results of earlier builds lack
+fields that may be ``UNSET``.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal
 
-from hindmost.core.store.types import Count, Share
+from msgspec import UNSET, UnsetType
+
+from hindmost.core.store.types import Count, Document, Share
 '''
 WIDTH = 108
 PREFIX = "#/$defs/"
@@ -68,8 +70,13 @@ def _declared(name: str, schema: Schema) -> str:
     required: list[str] = schema.get("required", [])
     kept = [f"    {field}: {_written(fields[field])}\n" for field in required]
     others = [field for field in fields if field not in required]
-    later = [f"    {field}: NotRequired[{_written(fields[field])}]\n" for field in others]
-    return f"class {name}(TypedDict):\n{_doc(schema, '    ')}\n{''.join(kept + later)}"
+    later = [f"    {field}: {_or_unset(_written(fields[field]))} = UNSET\n" for field in others]
+    return f"class {name}(Document):\n{_doc(schema, '    ')}\n{''.join(kept + later)}"
+
+
+def _or_unset(annotation: str) -> str:
+    nullable = annotation.endswith(" | None")
+    return f"{annotation.removesuffix(' | None')} | UnsetType" + (" | None" if nullable else "")
 
 
 def _doc(schema: Schema, indent: str) -> str:

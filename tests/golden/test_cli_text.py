@@ -5,17 +5,19 @@ import os
 from pathlib import Path
 
 import pytest
+from engine_documents import complete
 from test_report_golden import check
 
 from hindmost import _engine
 from hindmost.cli import main
 from hindmost.cli.verbs import all_commands
+from hindmost.core.store.engine import Checkup
+from hindmost.core.store.estimates import encode
 
 FINDINGS = {
     "facts": {"cpus_online": 2, "kernel": "6.1.0"},
-    "noise": None,
     "findings": [
-        {"id": "clock", "title": "Clock", "value": "tsc", "mark": "fine", "why": None, "hint": None},
+        {"id": "clock", "title": "Clock", "value": "tsc", "mark": "fine", "why": "", "hint": None},
         {
             "id": "noise",
             "title": "Noise floor",
@@ -177,10 +179,10 @@ def test_json_reports_a_mistake_as_a_document(run):
 def test_doctor_reports_findings_and_exits_unfit(run, monkeypatch):
     monkeypatch.setattr(_engine, "left_knobs", lambda journal, root: "[]")
     monkeypatch.setattr(_engine, "trace_fault", lambda: None)
-    monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: json.dumps(FINDINGS))
+    monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: encode(complete(Checkup, FINDINGS)))
     code, out, _ = run("host doctor --json")
     assert code == 5
     assert [finding["mark"] for finding in json.loads(out)["findings"]][:2] == ["fine", "unfit"]
     fit = FINDINGS | {"findings": FINDINGS["findings"][:1]}
-    monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: json.dumps(fit))
+    monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: encode(complete(Checkup, fit)))
     assert run("host doctor")[0] == 0

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from engine_documents import complete
 from pages import Page
 from rows import each_row
 from sample_attributions import small
@@ -69,7 +70,7 @@ def render_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     yield "measure, 60 columns", render_terminal(typed(SAMPLES["valid"]()), width=60, color=False)
     yield "measure, in colour", render_terminal(typed(SAMPLES["slipping"]()), width=100, color=True)
     yield "measure, progress", render_progress_log(monkeypatch)
-    doctor = Doctor(schema="hindmost.doctor/2", facts={}, noise=None, findings=FINDINGS)
+    doctor = complete(Doctor, {"schema": "hindmost.doctor/2", "findings": FINDINGS})
     yield "doctor", terminal.render_terminal(doctor_view(doctor), width=80, color=False)
     yield (
         "attribute",

@@ -4,6 +4,7 @@ import math
 from types import SimpleNamespace
 
 import pytest
+from engine_documents import complete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_records import run_record
@@ -14,6 +15,7 @@ from hindmost.core.run import figures
 from hindmost.core.run.figures import read_figures
 from hindmost.core.run.readings import ClientReading, microseconds
 from hindmost.core.store import StoredRun
+from hindmost.core.store.engine import ClientResult
 
 PLAN = MeasurePlan(target="memcached", clients=2)
 VALUES = st.lists(st.integers(1, 10**9), min_size=1, max_size=6)
@@ -23,7 +25,8 @@ KINDS = ("get", "set")
 @st.composite
 def readings(draw):
     """One client's reading: two kinds, ten sections each as the engine makes them, and counts that add up."""
-    reading = ClientReading({"kinds": {}, "counts": {}, "index": 0, "threads": [{}]})
+    reading = ClientReading(complete(ClientResult, {}))
+    kinds = {}
     for kind in KINDS:
         sections = []
         for _ in range(10):
@@ -44,7 +47,7 @@ def readings(draw):
         for figure in ("service", "send_delay"):
             reading.by_kind[figure, kind] = sections[0]
         reading.outstanding.record(draw(st.integers(0, 100)), whole.count)
-        reading.result["kinds"][kind] = {
+        kinds[kind] = {
             "scheduled": completed + errors + late,
             "completed": completed,
             "misses": draw(st.integers(0, completed)),
@@ -52,8 +55,12 @@ def readings(draw):
             "timeouts": timeouts,
             "unsent": late - timeouts,
         }
-    counts = reading.result["kinds"].values()
-    reading.result["counts"] = figures.add_counts(list(counts))
+    whole = {
+        "counts": {name: sum(kind[name] for kind in kinds.values()) for name in kinds["get"]},
+        "kinds": kinds,
+        "threads": [{}],
+    }
+    reading.result = complete(ClientResult, whole)
     return reading
 
 
@@ -69,13 +76,10 @@ def read_one_run(clients, plan=PLAN):
 def test_the_counts_of_a_run_add_up_and_equal_those_of_its_kinds(clients):
     run, totals = read_one_run(clients)
     for counts in (run.counts, *run.kind_counts.values()):
-        assert (
-            counts["scheduled"]
-            == counts["completed"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
-        )
-    for name in run.counts:
-        assert run.counts[name] == sum(run.kind_counts[kind][name] for kind in KINDS)
-    answered = run.counts["completed"] + run.counts["timeouts"] + run.counts["unsent"]
+        assert counts.scheduled == counts.completed + counts.errors + counts.timeouts + counts.unsent
+    for name in run.counts.__struct_fields__:
+        assert getattr(run.counts, name) == sum(getattr(run.kind_counts[kind], name) for kind in KINDS)
+    answered = run.counts.completed + run.counts.timeouts + run.counts.unsent
     assert totals.whole["latency"].count == run.latency.count == answered
 
 
@@ -110,9 +114,9 @@ def test_shares_of_the_clients_sum_to_one_at_every_quantile(clients):
     rows = pictures.shares_by_quantile([run], totals)
     assert rows
     for row in rows:
-        assert len(row["shares"]) == len(clients)
-        assert all(share >= 0.0 for share in row["shares"])
-        assert sum(row["shares"]) == pytest.approx(1.0)
+        assert len(row.shares) == len(clients)
+        assert all(share >= 0.0 for share in row.shares)
+        assert sum(row.shares) == pytest.approx(1.0)
 
 
 @given(readings())
@@ -120,10 +124,10 @@ def test_shares_of_the_clients_sum_to_one_at_every_quantile(clients):
 def test_curves_rise_below_one_and_end_infinite_where_requests_were_lost(reading):
     whole = reading.whole("latency")
     curve = pictures.curve(whole, 100)
-    assert curve["q"] == sorted(curve["q"])
-    assert curve["q"][0] == 0.0
-    assert max(curve["q"]) < 1.0
-    values = [math.inf if us is None else us for us in curve["us"]]
+    assert curve.q == sorted(curve.q)
+    assert curve.q[0] == 0.0
+    assert max(curve.q) < 1.0
+    values = [math.inf if us is None else us for us in curve.us]
     assert values == sorted(values)
     assert not math.isinf(values[-1]) or whole.censored > 0
 
@@ -135,6 +139,6 @@ def test_outstanding_shares_sum_to_one_in_few_points(counts):
     for value, count in counts.items():
         histogram.record(value, count)
     picture = pictures.outstanding(histogram, PLAN)
-    assert sum(picture["share"]) == pytest.approx(1.0)
-    assert len(picture["values"]) == len(picture["share"]) <= 400
-    assert picture["values"] == sorted(picture["values"])
+    assert sum(picture.share) == pytest.approx(1.0)
+    assert len(picture.values) == len(picture.share) <= 400
+    assert picture.values == sorted(picture.values)

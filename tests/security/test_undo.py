@@ -125,6 +125,6 @@ def test_a_command_in_an_old_journal_is_not_executed(tmp_path):
     (journal / "knobs.jsonl").write_text(json.dumps({**entry, "owner": owner, "boot": boot}) + "\n")
     (journal / "knobs.jsonl").chmod(0o600)
     (undone,) = recover(journal)
-    assert undone["failure"] is not None
-    assert str(mark) in undone["failure"]
+    assert undone.failure is not None
+    assert str(mark) in undone.failure
     assert not mark.exists()

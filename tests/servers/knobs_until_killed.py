@@ -19,6 +19,8 @@ import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from hindmost.core.knobs import Knob, kind_of, knob_of, recover
 from hindmost.core.knobs.journal import knobs
 from hindmost.core.knobs.tasks import tasks
@@ -79,7 +81,7 @@ def state(folder: Path) -> dict[str, object]:
     """Everything that the knobs could have changed."""
     every = knobs(folder / "journal")
     return {
-        **{name: every[name]["value"] for name in HOST if name in every},
+        **{name: every[name].value for name in HOST if name in every},
         "setting": (folder / "setting").read_text(),
         "cpu_dma_latency": dma_latency(),
     }
@@ -166,7 +168,7 @@ def main(folder: Path, kills: int) -> None:
         pid = kill_study(chosen, with_server, after_s, journal)
         undone = recover(folder / "journal")
         recovered += bool(undone)
-        differences += [[kill, after_s, change] for change in undone if change["failure"]]
+        differences += [[kill, after_s, asdict(change)] for change in undone if change.failure]
         deadline = time.monotonic() + PATIENCE_S
         while guards_of(pid) and time.monotonic() < deadline:
             time.sleep(0.005)

@@ -89,7 +89,7 @@ def trace_requests(folder: Path, port: int, protocol: str, times: int) -> Trace:
 def test_over_tls_exchanges_are_traced_and_requests_are_refused_with_a_hint(tmp_path):
     with nginx_with_tls(tmp_path) as port:
         document = trace_requests(tmp_path, port, "exchange", 40)
-        assert document.all.requests == document.counts["seen"] == 40
+        assert document.all.requests == document.counts.seen == 40
         assert document.matched == 1
         assert "undivided-requests" in [note.code for note in document.notes]
         with raises(Inconclusive, "no-traced-requests") as error:
@@ -132,7 +132,7 @@ def test_a_forking_server_is_traced_and_ended_processes_count_in_its_cpu_time():
             document = running.end()
         finally:
             server.kill()
-    assert document.counts["done"] == 400
+    assert document.counts.done == 400
     # Without ended processes this would be the parent's time, which only accepts.
     assert document.service.mean_us >= 450, document.service
     assert "ended-threads" in [note.code for note in document.notes], document.notes

@@ -22,8 +22,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from engine_documents import complete
 
 from hindmost.core.fleet import Heard, Job
+from hindmost.core.store.engine import ClientResult
+from hindmost.core.store.estimates import encode
 
 Floats = npt.NDArray[np.float64]
 WINDOW_S, SECTIONS = 0.1, 10
@@ -144,7 +147,7 @@ def write_client(plan: dict[str, Any], index: int, folder: Path, fleet: Stealing
         "started_s": 0.0,
         "warmup_s": before_s / 2,
         "warmup_ended": "elapsed",
-        "calibration": {"seconds": before_s / 2, "count": 1000, "above": 0, "below": 0},
+        "calibration": {"seconds": before_s / 2, "count": 1000},
         "measure_s": measure_s,
         "counts": counts,
         "kinds": {"get": counts},
@@ -158,10 +161,10 @@ def write_client(plan: dict[str, Any], index: int, folder: Path, fleet: Stealing
                 "cpu_share": 1.0,
                 "run_delay_share": 0.0 if host.counters else None,
                 "dispersion": [],
-                "span": {"wall_ns": wall_ns, "involuntary_switches": 0, "voluntary_switches": 0},
+                "span": {"wall_ns": wall_ns},
                 "late": {
-                    "writing": {"requests": 0, "worst_ns": 0},
-                    "reading": {"requests": 0, "worst_ns": 0},
+                    "writing": {},
+                    "reading": {},
                     "waiting": {"requests": late, "worst_ns": worst},
                 },
             }
@@ -171,7 +174,7 @@ def write_client(plan: dict[str, Any], index: int, folder: Path, fleet: Stealing
     }
     if host.watched:
         watch(result, folder, before_s, end_s, interruptions, (scheduled_i, sent_i, done_i))
-    (folder / f"client-{index}.json").write_text(json.dumps(result), encoding="utf-8")
+    (folder / f"client-{index}.json").write_text(encode(complete(ClientResult, result)), encoding="utf-8")
 
 
 def watch(
@@ -189,10 +192,7 @@ def watch(
     ]
     result["measured_from_ns"] = zero
     result["achieved_per_s"] = requests[0].size / (end_s - before_s)
-    quiet: dict[str, Any] = {"wall_ns": 0, "cpus": [], "run_queues": [], "throttled": None}
-    quiet["neighbours"] = {"named": [], "more": 0, "forks": None}
-    quiet["interrupts"] = {"hard": [], "hard_total": 0, "soft": [], "soft_total": 0}
-    result["host"] = quiet
+    result["host"] = {}
     away = {
         "spans_ns": [(on - zero, off - zero) for on, off in client],
         "missed": 0,

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_documents import complete
 from interference_worlds import World, simulate
 from run_records import run_record
 
 from hindmost import MeasurePlan
 from hindmost.core.run.isolated import RunIsolated, run_isolated
 from hindmost.core.run.isolated.requests import RequestTimes
+from hindmost.core.store.engine import ClientResult
 from hindmost.stats import Estimate
 
 MS = 1_000_000
@@ -60,7 +62,9 @@ def isolate(seed: int, hidden: float, busy: int) -> tuple[RunIsolated, dict[str,
     raw = {name: float(np.quantile(run.done - run.scheduled, q)) / 1e3 for name, q in LEVELS.items()}
     alone = [{name: Estimate(value, value, value, 1) for name, value in raw.items()}]
     times = RequestTimes(*((ns - zero).astype(np.int64) for ns in (run.scheduled, run.scheduled, run.done)))
-    isolated = run_isolated(Path("run"), record, [result], plan, raw, alone, lambda *_: times)
+    isolated = run_isolated(
+        Path("run"), record, [complete(ClientResult, result)], plan, raw, alone, lambda *_: times
+    )
     assert isolated is not None
     return isolated, {name: float(np.quantile(latency, q)) / 1e3 for name, q in LEVELS.items()}
 

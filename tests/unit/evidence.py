@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+from engine_documents import complete
 from partial_documents import partial
 from run_records import run_record
 
 from hindmost import Histogram, MeasurePlan
 from hindmost.core.run.figures import ClientFigures, RunFigures
 from hindmost.core.run.verdict import Evidence, Reason, judge
+from hindmost.core.store.engine import ClientResult
 from hindmost.core.store.measure import Arrivals
 from hindmost.core.store.types import Counts, Target
 from hindmost.stats import Decision, Ownership
@@ -109,7 +111,7 @@ def client(
         "steal_share": 0.0,
         "threads": [thread(busy_share=busy)],
     }
-    return ClientFigures(document | result, {}, histogram(samples), arrivals)
+    return ClientFigures(complete(ClientResult, document | result), {}, histogram(samples), arrivals)
 
 
 def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: Any) -> RunFigures:

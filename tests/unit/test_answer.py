@@ -202,7 +202,7 @@ def test_the_figure_cache_of_a_run_follows_its_files_and_plan(study, tmp_path, m
     assert len(reads) == 4, "notes of the plan are reasons of each run"
     assert "requests-left-out" in [one.code for one in reasons]
     rewrite(run.folder / "client-0.json", {"reconnects": 7})
-    assert figure_cache.run_figures(run, plan).clients[0].result["reconnects"] == 7
+    assert figure_cache.run_figures(run, plan).clients[0].result.reconnects == 7
     (run.folder / figure_cache.FILE).write_bytes(b"nonsense")
     assert figure_cache.run_figures(run, plan).number == 1
 

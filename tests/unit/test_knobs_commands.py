@@ -99,7 +99,7 @@ def test_a_command_cannot_write_after_its_undo(tmp_path, write) -> None:
     with contextlib.suppress(BrokenPipeError):  # the shell itself was the reader, and has ended
         os.write(writing, b"go on\n")
     os.close(writing)
-    assert [one["failure"] for one in recover(journal)] == [None]
+    assert [one.failure for one in recover(journal)] == [None]
     assert file.read_text() == "found\n"
 
 
@@ -146,7 +146,7 @@ def made(name):
     return host.make({"knob": name}, parse_target("memcached"), Path(sys.argv[1]))
 def offload():
     from hindmost.core.knobs.journal import knobs
-    return knobs(Path(sys.argv[1]))["gro@hm0"]["value"]
+    return knobs(Path(sys.argv[1]))["gro@hm0"].value
 said = {"before": [offload(), (queues / "rx-0/rps_cpus").read_text()]}
 with made("rps@hm0").before("one"), made("gro@hm0").before("on"):
     said["inside"] = [offload(), (queues / "rx-0/rps_cpus").read_text()]

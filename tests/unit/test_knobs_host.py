@@ -13,6 +13,7 @@ from messages import raises
 from hindmost.cli import main
 from hindmost.core.knobs import recover
 from hindmost.core.knobs.kinds import host
+from hindmost.core.store.engine import Restored
 from hindmost.core.targets import Managed, parse_target
 from hindmost.errors import HindmostError, HostUnfit, UsageError
 
@@ -55,7 +56,7 @@ class Host:
     def read(self, path: str) -> str:
         return (self.root / path).read_text().strip()
 
-    def recover(self) -> list[dict]:
+    def recover(self) -> list[Restored]:
         return recover(self.journal, str(self.root))
 
 
@@ -139,7 +140,7 @@ def test_a_terminated_study_restores_everything_itself(host_tree, number) -> Non
 def test_settings_of_a_killed_study_are_undone_by_the_next(host_tree) -> None:
     end_study(host_tree, "7", signal.SIGKILL)
     assert host_tree.read(SWAPPINESS) == "7"
-    assert host_tree.recover() == [{"name": "swappiness", "value": "60", "failure": None}]
+    assert host_tree.recover() == [Restored(name="swappiness", value="60", failure=None)]
     assert host_tree.read(SWAPPINESS) == "60"
     assert host_tree.recover() == []
 

@@ -14,6 +14,8 @@ from hindmost import _engine
 from hindmost.core.knobs import left_finding
 from hindmost.core.knobs.leftovers import list_left
 from hindmost.core.run.verdict import judge
+from hindmost.core.store.engine import Finding
+from hindmost.core.store.estimates import to_document
 
 FILES = {
     "proc/sys/kernel/random/boot_id": "6f2f\n",
@@ -38,46 +40,46 @@ def set_by_a_killed_study(root: Path) -> None:
     subprocess.run([sys.executable, "-c", script, root], check=True)
 
 
-def finding(root: Path) -> dict:
-    return dict(left_finding(root / "journal", str(root)))
+def finding(root: Path) -> Finding:
+    return left_finding(root / "journal", str(root))
 
 
 def rows(root: Path) -> list[tuple[object, ...]]:
     return [
-        (setting["name"], setting["set"], setting["found"], setting["by"])
+        (setting.name, setting.set, setting.found, setting.by)
         for setting in list_left(root / "journal", str(root))
     ]
 
 
-def values(reported: dict) -> set[str]:
-    return set(re.findall(r"\w+", reported["value"]))
+def values(reported: Finding) -> set[str]:
+    return set(re.findall(r"\w+", reported.value))
 
 
 def test_without_changes_the_finding_is_fine(root: Path) -> None:
-    assert finding(root)["mark"] == "fine"
+    assert finding(root).mark == "fine"
     assert list_left(root / "journal", str(root)) == []
 
 
 def test_a_setting_of_a_killed_study_is_reported_with_value_and_command(root: Path) -> None:
     set_by_a_killed_study(root)
     reported = finding(root)
-    assert reported["mark"] == "note"
+    assert reported.mark == "note"
     assert values(reported) >= {"swappiness", "7", "60"}
     assert rows(root) == [("swappiness", "7", "60", "nobody")]
-    assert reported["hint"] == f"hindmost host knobs restore --journal {root / 'journal'}"
+    assert reported.hint == f"hindmost host knobs restore --journal {root / 'journal'}"
     assert (root / "proc/sys/vm/swappiness").read_text() == "7", "reporting restores nothing"
 
 
 def test_settings_made_by_hand_or_by_a_running_study_are_marked(root: Path) -> None:
     journal, tree = str(root / "journal"), str(root)
     _engine.set_knob("swappiness", "7", journal, tree)
-    assert (finding(root)["mark"], rows(root)) == ("fine", [("swappiness", "7", "60", "person")])
+    assert (finding(root).mark, rows(root)) == ("fine", [("swappiness", "7", "60", "person")])
     _engine.set_knob("turbo", "off", journal, tree, os.getpid())
     reported = finding(root)
-    assert reported["mark"] == "note"
+    assert reported.mark == "note"
     assert values(reported) >= {"turbo", "off", "on"}
     assert "swappiness" not in values(reported)
-    assert str(os.getpid()) in reported["why"]
+    assert str(os.getpid()) in reported.why
     assert rows(root)[1:] == [("turbo", "off", "on", "running")]
 
 
@@ -86,23 +88,25 @@ def test_a_journal_entry_of_another_version_is_reported(root: Path) -> None:
     file = root / "journal" / "knobs.jsonl"
     file.write_text('{"schema": "hindmost.journal/9"}\n' + file.read_text())
     readable, unread = list_left(root / "journal", str(root))
-    assert readable["name"] == "swappiness"
-    assert "hindmost.journal/9" in unread["unread"]
-    assert "hindmost.journal/9" in finding(root)["value"]
+    assert readable.name == "swappiness"
+    assert "hindmost.journal/9" in unread.unread
+    assert "hindmost.journal/9" in finding(root).value
 
 
 def test_a_journal_that_others_can_write_is_reported_with_the_repair(root: Path) -> None:
     set_by_a_killed_study(root)
     (root / "journal").chmod(0o777)
     reported = finding(root)
-    assert reported["mark"] == "note"
-    assert f"chmod go-w {root / 'journal'}" in reported["hint"]
+    assert reported.mark == "note"
+    assert f"chmod go-w {root / 'journal'}" in reported.hint
 
 
 def test_a_measurement_notes_settings_that_were_left(root: Path) -> None:
     set_by_a_killed_study(root)
     (reason,) = [
-        reason for reason in judge(evidence(findings=[finding(root)])) if reason.code == "settings-left"
+        reason
+        for reason in judge(evidence(findings=[to_document(finding(root))]))
+        if reason.code == "settings-left"
     ]
     assert reason.level == "note"
     assert values(finding(root)) <= set(re.findall(r"\w+", reason.text))
@@ -124,5 +128,5 @@ def test_doctor_and_studies_report_settings_that_were_left(
     monkeypatch.setattr(room.finding, "__defaults__", (root / "journal", str(root)))
     main(["host", "doctor", "--json", "--spin", "10ms"])
     findings = json.loads(capsys.readouterr().out)["findings"]
-    assert [row["value"] for row in findings if row["id"] == "knobs_left"] == [reported["value"]]
+    assert [row["value"] for row in findings if row["id"] == "knobs_left"] == [reported.value]
     assert [row for row in begin._diagnosis(looks=1)["findings"] if row["id"] == "knobs_left"]

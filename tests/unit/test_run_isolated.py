@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_documents import complete
 from rows import each_row
 from run_records import run_record
 
@@ -15,6 +16,7 @@ from hindmost.core.run.isolated import RunIsolated, find_refusal, run_isolated
 from hindmost.core.run.isolated.interruptions import find_interference
 from hindmost.core.run.isolated.refusal import Refusal
 from hindmost.core.run.isolated.requests import RequestTimes
+from hindmost.core.store.engine import ClientResult
 from hindmost.core.store.manifest import RunRecord
 from hindmost.stats import NEVER, Estimate, Onsets
 from tests.stats.interference_worlds import World, simulate
@@ -43,10 +45,11 @@ def spin_gaps(*spans: tuple[int, int], **changes: Any) -> dict[str, Any]:
     return {"idle_ns": 20_000, "call_ns": 200_000, "missed": 0, "spans_ns": list(spans)} | changes
 
 
-def result(*threads: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def result(*threads: dict[str, Any], **changes: Any) -> ClientResult:
     host = {"throttled": {"periods": 0}}
     usual = {"measured_from_ns": START_NS, "achieved_per_s": 25_000.0, "host": host}
-    return usual | {"threads": [{"away": thread} for thread in threads or (spin_gaps(),)]} | changes
+    usual["threads"] = [{"away": thread} for thread in threads or (spin_gaps(),)]
+    return complete(ClientResult, usual | changes)
 
 
 def record(*sentinels: dict[str, Any], **changes: Any) -> RunRecord:
@@ -277,7 +280,7 @@ def test_certain_interruptions_are_kept_apart_from_uncertain_ones():
 
 
 def test_an_early_study_has_no_isolated_latency_of_runs():
-    assert find_isolated(results=[result() | {"threads": [{}]}]) is None
+    assert find_isolated(results=[result(threads=[{}])]) is None
 
 
 def test_few_spells_and_dependent_interruptions_refuse_all_runs():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from evidence import LABELS, arrivals, by_stage, client, evidence, host, neighbour, run, thread
+from msgspec import UNSET
 from rows import each_row
 
 from hindmost.core.run import limits
@@ -137,9 +138,8 @@ def test_cpu_time_of_the_runs_own_trace_does_not_exclude_it(traced, delay_ns, ki
 
 
 def test_a_closed_loop_and_unknown_counters_give_no_reason():
-    worker = thread()
-    worker["run_delay_share"] = None
-    unknown = [client(0, threads=[worker], steal_share=None, host=None, arrivals=None)]
+    worker = thread(run_delay_share=None)
+    unknown = [client(0, threads=[worker], steal_share=None, host=UNSET, arrivals=None)]
     assert judge_run(clients=unknown).is_sound
     assert judge_run(
         {"loop": "closed", "rate_per_s": None}, {"p99": 100.0}, send_delay={"p99": 90.0}

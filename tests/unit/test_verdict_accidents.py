@@ -2,6 +2,7 @@
 
 import pytest
 from evidence import client, evidence, host, neighbour, reasons, sockets, tcp, ten, thread, with_record
+from msgspec import UNSET
 from rows import each_row
 from run_records import waiting_connections
 
@@ -98,12 +99,15 @@ def test_waits_name_the_other_program_and_a_remedy():
 
 def test_a_server_on_the_clients_processor_is_reported_beside_a_busier_program():
     rustc, server = neighbour("rustc"), neighbour("memcached", pid=5, on_cpu_ns=90_000_000)
-    runs = with_record(clients_beside(rustc, server), server_process="memcached", server_pids=[5])
-    hint = reasons(runs=runs)["run-delay"].hint
+
+    def beside_server(*neighbours):
+        return with_record(clients_beside(*neighbours), server_process="memcached", server_pids=[5])
+
+    hint = reasons(runs=beside_server(rustc, server))["run-delay"].hint
     assert "-p 77`" in hint
     assert SEPARATE_CPUS in hint
     server["on_cpu_ns"] = 1_000  # it ran only briefly
-    assert SEPARATE_CPUS not in reasons(runs=runs)["run-delay"].hint
+    assert SEPARATE_CPUS not in reasons(runs=beside_server(rustc, server))["run-delay"].hint
 
 
 def test_waits_for_the_trace_of_the_run_suggest_stopping_no_program():
@@ -144,7 +148,7 @@ def test_the_busiest_kernel_thread_is_named():
     assert "isolcpus" in hint
     assert "-p 77`" not in hint
     small["on_cpu_ns"] = 90_000_000
-    assert "-p 77`" in reasons(runs=runs)["run-delay"].hint
+    assert "-p 77`" in reasons(runs=clients_beside(small, kernel))["run-delay"].hint
 
 
 def test_waits_for_an_unknown_program_say_so():
@@ -261,15 +265,12 @@ def test_unaccepted_connections_are_noted(accept, expected):
 
 def test_a_run_of_an_older_engine_is_judged_by_its_fields():
     def old():
-        one = client(threads=[{"cpu": 1, "busy_share": 0.3, "run_delay_share": None, "span": OLD}])
-        for key in ("tcp", "tcp_before", "host"):
-            del one.result[key]
-        return [one]
+        worker = {"cpu": 1, "busy_share": 0.3, "cpu_share": 1.0}
+        return [client(threads=[worker], tcp=None, tcp_before=UNSET, host=UNSET)]
 
     result = evidence(runs=ten(clients=old))
     assert judge(result) == []
     assert {name for name, figure in figures(result).items() if figure.value is None} == {
-        "on_cpu",
         "waiting",
         "switches",
         "throttled",
@@ -283,9 +284,6 @@ def test_a_run_of_an_older_engine_is_judged_by_its_fields():
         "late_waiting",
         "retransmitted",
     }
-
-
-OLD = {"involuntary_switches": 0}
 
 
 def test_every_reason_has_a_known_code_and_a_command_as_hint():

@@ -78,10 +78,13 @@ def runs_shared_with(*neighbours, pids=(SERVER,)):
     """Return ten runs with wrong arrivals, whose client waited half of the time for its processor."""
     runs = with_record(runs_with(distance=0.55), server_process="hindmost", server_pids=pids)
     for run in runs:
-        for one in run.clients:
-            named = {"named": list(neighbours), "more": 0, "forks": 0}
-            one.result["threads"] = [thread(delay_ns=5_000_000_000)]
-            one.result["host"] = host(neighbours=named)
+        beside = host(neighbours={"named": list(neighbours), "more": 0, "forks": 0})
+        run.clients[:] = [
+            dataclasses.replace(
+                client(threads=[thread(delay_ns=5_000_000_000)], host=beside), arrivals=one.arrivals
+            )
+            for one in run.clients
+        ]
     return runs
 
 

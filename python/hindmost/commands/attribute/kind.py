@@ -60,8 +60,8 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
 def _make_runs(runner: Runner, talk: Talk, *, confirm: bool, apply: bool) -> Attribution:
     plan = runner.plan
     for one in recover(FOLDER):
-        failed = f": could not be restored: {one['failure']}" if one["failure"] else ""
-        talk.say(f"restored after a killed study: {one['name']} is {one['value']} again{failed}")
+        failed = f": could not be restored: {one.failure}" if one.failure else ""
+        talk.say(f"restored after a killed study: {one.name} is {one.value} again{failed}")
     course = Course(runner, talk.cells(), lambda made: should_stop(runner, made))
     talk.say("rehearsal: every level once")
     course.rehearse()

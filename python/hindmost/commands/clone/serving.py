@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from hindmost import _engine
 from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.refusals import refusal
@@ -48,10 +50,8 @@ class Serving:
     def certificate(self) -> Certificate:
         """Measure how accurate spinning is on these processors (``hindmost.certificate/1``)."""
         with self._refusing():
-            found: Certificate = json.loads(
-                _engine.certify_spin(None if self.cpus is None else list(self.cpus))
-            )
-        return found
+            text = _engine.certify_spin(None if self.cpus is None else list(self.cpus))
+        return msgspec.json.decode(text, type=Certificate)
 
     def over_sockets(self, listening: Callable[[str], None]) -> ServerSummary:
         """Serve until Ctrl-C and return the account.
@@ -67,8 +67,8 @@ class Serving:
             The engine refuses the configuration, for example an address in use.
         """
         with self._refusing():
-            account: ServerSummary = json.loads(_engine.serve_synth(self._config(LOGGED), listening))
-        return account
+            text = _engine.serve_synth(self._config(LOGGED), listening)
+        return msgspec.json.decode(text, type=ServerSummary)
 
     def inside(
         self, requests: int, rate_per_s: float | None = None, law: LawDocument = DEFAULT_LAW
@@ -79,10 +79,8 @@ class Serving:
             arrivals = {"kind": "open", "rate_per_s": rate_per_s, "law": law}
         work = json.dumps({"arrivals": arrivals, "requests": requests})
         with self._refusing():
-            account: ServerSummary = json.loads(
-                _engine.serve_inside(self._config(max(requests, LOGGED)), work)
-            )
-        return account
+            text = _engine.serve_inside(self._config(max(requests, LOGGED)), work)
+        return msgspec.json.decode(text, type=ServerSummary)
 
     def _config(self, logged: int) -> str:
         config: dict[str, Any] = {

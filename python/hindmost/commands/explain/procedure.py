@@ -56,7 +56,7 @@ def run(study: Study, talk: Talk, *, apply: bool = False) -> Explanation:
         Keep the confirmed settings of this host until ``hindmost host knobs restore``.
     """
     for one in recover(FOLDER):
-        talk.say(f"restored after a killed study: {one['name']} is {one['value']} again")
+        talk.say(f"restored after a killed study: {one.name} is {one.value} again")
     plan, state = plan_of(study), State.load(study)
     talk.say(f"{plan.target} at {numbers.rate(plan.rate_per_s)}: {_abilities(plan)}; study {study.folder}")
     talk.say(_decidable(plan, state))

@@ -17,14 +17,14 @@ TONES: dict[str, Tone] = {"unfit": "invalid", "note": "note"}
 
 def doctor_view(doc: Doctor) -> View:
     """Return the view of a check of the host: problems first, then what is fine, then rights."""
-    counts = Counter[str](one["mark"] for one in doc.findings)
+    counts = Counter[str](one.mark for one in doc.findings)
     problems = [
-        Item(f"{one['title']}: {one['value']}; {one['why']}", mark, tone, one["hint"])
+        Item(f"{one.title}: {one.value}; {one.why}", mark, tone, one.hint)
         for mark, tone in TONES.items()
         for one in doc.findings
-        if one["mark"] == mark
+        if one.mark == mark
     ]
-    fine = [(one["title"], one["value"]) for one in doc.findings if one["mark"] not in TONES]
+    fine = [(one.title, one.value) for one in doc.findings if one.mark not in TONES]
     blocks: list[Block] = [Items(problems), Section("Fine", [Facts(fine)])]
     if doc.privileges:
         blocks.append(Section("Rights that commands need", [Items([*map(_rights, doc.privileges)])]))
@@ -59,7 +59,7 @@ def knobs_view(knobs: Sequence[Knob], kinds: Sequence[KnobKind], hidden: int) ->
         tone="",
         headline=f"{numbers.plural(len(knobs), 'setting')} of this host",
         blocks=[
-            Facts([(one["name"], setting_text(one)) for one in knobs]),
+            Facts([(one.name, setting_text(one)) for one in knobs]),
             Text(more),
             Section("Settings of the server and its neighbours that a study file may vary", [Items(others)]),
         ],
@@ -68,10 +68,10 @@ def knobs_view(knobs: Sequence[Knob], kinds: Sequence[KnobKind], hidden: int) ->
 
 def setting_text(knob: Knob) -> str:
     """Format one setting without its name: value, choices, effect, original value."""
-    if knob["value"] is None:
-        return f"-  {knob['about']}; {knob['missing']}"
-    choices = f" [{', '.join(knob['choices'])}]" if knob["choices"] else ""
-    found = f" (originally: {knob['found']})" if knob["found"] is not None else ""
-    fixed = f"; cannot be written: {knob['missing']}" if knob["missing"] else ""
-    value = textwrap.shorten(knob["value"], 40) if knob["value"] else "none"
-    return f"{value}{choices}{found}  {knob['about']}{fixed}"
+    if knob.value is None:
+        return f"-  {knob.about}; {knob.missing}"
+    choices = f" [{', '.join(knob.choices)}]" if knob.choices else ""
+    found = f" (originally: {knob.found})" if knob.found is not None else ""
+    fixed = f"; cannot be written: {knob.missing}" if knob.missing else ""
+    value = textwrap.shorten(knob.value, 40) if knob.value else "none"
+    return f"{value}{choices}{found}  {knob.about}{fixed}"

@@ -299,8 +299,8 @@ def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Ru
 
 def _client(plan: MeasurePlan, one: ClientFigures) -> documents.Client:
     return documents.Client(
-        index=one.result["index"],
-        cpus=[thread["cpu"] for thread in one.result["threads"] if thread["cpu"] is not None],
+        index=one.result.index,
+        cpus=[thread.cpu for thread in one.result.threads if thread.cpu is not None],
         latency_us=numbers(one.values["latency"]),
         service_us=numbers(one.values["service"]),
         send_delay_us=numbers(one.values["send_delay"]),
@@ -314,15 +314,15 @@ def _client(plan: MeasurePlan, one: ClientFigures) -> documents.Client:
             )
             for name, alone in one.alone.items()
         },
-        counts=add_counts([one.result["counts"]]),
+        counts=add_counts([one.result.counts]),
         arrivals=one.arrivals,
-        stamps=one.result.get("stamps"),
+        stamps=one.result.stamps or None,
         busy_share=one.busy_share,
         cpu_share=one.cpu_share,
         run_delay_share=one.run_delay_share,
         involuntary_switches=one.involuntary_switches,
-        warmup_s=one.result["warmup_s"],
-        steady=one.result["warmup_ended"] == "steady" if plan.warmup == "auto" else None,
+        warmup_s=one.result.warmup_s,
+        steady=one.result.warmup_ended == "steady" if plan.warmup == "auto" else None,
     )
 
 

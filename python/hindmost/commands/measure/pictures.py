@@ -73,7 +73,7 @@ def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series
         Most windows to return.
     """
     result = run.clients[0].result
-    workers = [worker for one in run.clients for worker in one.result.get("series", [])]
+    workers = [worker for one in run.clients for worker in (one.result.series or [])]
     length = min((len(worker) for worker in workers), default=0)
     step = max(1, math.ceil(length / windows))
     t_s: list[float] = []
@@ -83,14 +83,14 @@ def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series
     before = 0.0
     for i in range(step - 1, length, step):
         cells = [worker[j] for worker in workers for j in range(i - step + 1, i + 1)]
-        end = workers[0][i]["at_ns"] / 1e9
-        count = sum(cell["count"] for cell in cells)
+        end = workers[0][i].at_ns / 1e9
+        count = sum(cell.count for cell in cells)
         t_s.append(round(end, 3))
         rate.append(round(count / (end - before), 1) if end > before else None)
-        p50.append(_weighted_mean([(cell["count"], cell["p50_ns"]) for cell in cells]))
-        p99.append(_weighted_mean([(cell["count"], cell["p99_ns"]) for cell in cells]))
+        p50.append(_weighted_mean([(cell.count, cell.p50_ns) for cell in cells]))
+        p99.append(_weighted_mean([(cell.count, cell.p99_ns) for cell in cells]))
         before = end
-    measure_from_s = result["warmup_s"] + result["calibration"]["seconds"]
+    measure_from_s = result.warmup_s + result.calibration.seconds
     requested: list[float] | UnsetType = UNSET
     if plan.schedule is not None and plan.rate_per_s is not None and t_s:
         edges = [at - measure_from_s for at in (0.0, *t_s)]

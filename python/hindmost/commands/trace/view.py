@@ -241,9 +241,9 @@ def _notes(doc: Trace) -> Iterator[Item]:
 
 def _cost(doc: Trace) -> str:
     cost = doc.cost
-    reader = cost["reader_ns"] / doc.counts["done"] / 1e3
+    reader = cost.reader_ns / doc.counts.done / 1e3
     text = f"cost of the trace: {numbers.number(reader)} µs per request to read it"
-    if cost["costed_requests"] > 0:
-        probes = cost["probes_ns"] / cost["costed_requests"] / 1e3
+    if cost.costed_requests > 0:
+        probes = cost.probes_ns / cost.costed_requests / 1e3
         text += f", {numbers.number(probes)} µs in the probes (including the client's packets and the timing)"
     return f"{text}."

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost import _engine
-from hindmost.core.knobs.journal import FOLDER, call_engine, check_restored, recover
+from hindmost.core.knobs.journal import FOLDER, call_engine, check_restored, recover, undo_change
 from hindmost.core.knobs.knob import undo_on_exit
 from hindmost.errors import HindmostError
 
@@ -32,25 +32,20 @@ class Session:
     """Removes suspects and restores them. A host has at most one session at a time."""
 
     def __init__(self, journal: Path, watchdog: subprocess.Popen[bytes]) -> None:
-        self._journal = str(journal)
+        self._journal = journal
         self._watchdog = watchdog
 
     @contextmanager
     def journal(self, suspect: Reversible) -> Iterator[None]:
         """Journal the undo steps of `suspect`. Inside, `remove` may remove it any number of times."""
-
-        def undo() -> None:
-            done = call_engine(lambda: _engine.undo_knob(suspect.name, self._journal, os.getpid()))
-            check_restored(json.loads(done))
-
-        with undo_on_exit(undo):
+        with undo_on_exit(lambda: undo_change(suspect.name, self._journal)):
             call_engine(
                 lambda: _engine.promise_steps(
                     suspect.name,
                     json.dumps(suspect.undo),
                     "there",
                     suspect.description,
-                    self._journal,
+                    str(self._journal),
                     os.getpid(),
                 )
             )
@@ -102,7 +97,7 @@ class Session:
 
     def keep(self, correction: Intervention) -> None:
         """Leave a correction in force after the command ends; `hindmost host knobs restore` undoes it."""
-        call_engine(lambda: _engine.keep_knob(correction.name, self._journal, os.getpid()))
+        call_engine(lambda: _engine.keep_knob(correction.name, str(self._journal), os.getpid()))
         correction.remove()
 
     def _tell_watchdog(self, order: dict[str, object]) -> None:

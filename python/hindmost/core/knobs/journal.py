@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from hindmost import _engine
+from hindmost.core.store.engine import Knob, Restored
 from hindmost.errors import HindmostError, HostUnfit, UsageError
-
-if TYPE_CHECKING:
-    from hindmost.core.store.engine import Knob
 
 FOLDER = Path("/var/lib/hindmost")
 """Settings belong to the host, and so does their journal: later processes find it."""
@@ -96,7 +96,8 @@ def _journal_repair(message: str) -> str | None:
 
 def knobs(journal: Path, root: str = "/") -> dict[str, Knob]:
     """Return every setting of the host by its name."""
-    return {knob["name"]: knob for knob in json.loads(call_engine(lambda: _engine.knobs(str(journal), root)))}
+    text = call_engine(lambda: _engine.knobs(str(journal), root))
+    return {knob.name: knob for knob in msgspec.json.decode(text, type=list[Knob])}
 
 
 def check_name(name: str, names: list[str]) -> str:
@@ -120,28 +121,35 @@ def check_name(name: str, names: list[str]) -> str:
     )
 
 
-def recover(journal: Path = FOLDER, root: str = "/") -> list[dict[str, str | None]]:
+def undo_change(name: str, journal: Path, root: str = "/") -> None:
+    """Undo this process's change with this name in the journal.
+
+    Raises
+    ------
+    HindmostError
+        If it cannot be undone; it stays in the journal.
+    """
+    text = call_engine(lambda: _engine.undo_knob(name, str(journal), os.getpid(), root))
+    check_restored(msgspec.json.decode(text, type=list[Restored]))
+
+
+def recover(journal: Path = FOLDER, root: str = "/") -> list[Restored]:
     """Undo what killed studies left: settings, commands, cgroups. Called at the start of every study.
 
     Returns
     -------
-    list of dict
-        For each: ``name``, ``value`` (the restored value) and ``failure`` (None if it was restored), the last
-        change first. Failures stay in the journal.
+    list of Restored
+        The last change first. Failures stay in the journal.
     """
-    done: list[dict[str, str | None]] = json.loads(
-        call_engine(lambda: _engine.recover_knobs(str(journal), root))
-    )
-    return done
+    text = call_engine(lambda: _engine.recover_knobs(str(journal), root))
+    return msgspec.json.decode(text, type=list[Restored])
 
 
-def check_restored(done: list[dict[str, Any]]) -> None:
+def check_restored(done: list[Restored]) -> None:
     """Raise an error if a change in `done` could not be undone."""
-    failed = [change for change in done if change["failure"]]
-    if failed:
+    if failed := [change for change in done if change.failure]:
         text = "; ".join(
-            f"cannot restore {change['name']} to {change['value']!r}: {change['failure']}"
-            for change in failed
+            f"cannot restore {change.name} to {change.value!r}: {change.failure}" for change in failed
         )
-        names = [change["name"] for change in failed]
+        names = [change.name for change in failed]
         raise HindmostError("not-restored", text, hint="hindmost host knobs restore", names=names)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import msgspec
 
 from hindmost import _engine
 from hindmost.core.knobs.journal import FOLDER, call_engine
+from hindmost.core.store.engine import Finding, Left, Mark
 from hindmost.errors import HindmostError
-
-if TYPE_CHECKING:
-    from hindmost.core.store.engine import Finding, Left, Mark
 
 ID = "knobs_left"
 _TITLE = "Settings left changed"
@@ -26,8 +24,7 @@ def list_left(journal: Path = FOLDER, root: str = "/") -> list[Left]:
     HindmostError
         If the journal cannot be read, or others could have written it.
     """
-    changed: list[Left] = json.loads(call_engine(lambda: _engine.left_knobs(str(journal), root)))
-    return changed
+    return msgspec.json.decode(call_engine(lambda: _engine.left_knobs(str(journal), root)), type=list[Left])
 
 
 def finding(journal: Path = FOLDER, root: str = "/") -> Finding:
@@ -37,8 +34,8 @@ def finding(journal: Path = FOLDER, root: str = "/") -> Finding:
     except HindmostError as error:
         why = "it is not known whether a study left this host changed"
         return _finding("note", f"unknown: {error.message}", why, error.hint)
-    abandoned = [setting for setting in changed if setting["by"] == "nobody"]
-    running = [setting for setting in changed if setting["by"] == "running"]
+    abandoned = [setting for setting in changed if setting.by == "nobody"]
+    running = [setting for setting in changed if setting.by == "running"]
     if abandoned:
         why = (
             "a killed study left them so: measurements describe this host as it is now, not as it was; the"
@@ -48,7 +45,7 @@ def finding(journal: Path = FOLDER, root: str = "/") -> Finding:
             "note", _list_settings(abandoned), why, f"hindmost host knobs restore{_elsewhere(journal)}"
         )
     if running:
-        pids = ", ".join(str(pid) for pid in dict.fromkeys(setting["pid"] for setting in running))
+        pids = ", ".join(str(pid) for pid in dict.fromkeys(setting.pid for setting in running))
         why = f"a study is running here (process {pids}): it sets them, and shares the CPUs"
         return _finding("note", _list_settings(running), why, "wait until it ends")
     if changed:
@@ -62,7 +59,7 @@ def finding(journal: Path = FOLDER, root: str = "/") -> Finding:
 
 
 def _finding(mark: Mark, value: str, why: str, hint: str | None) -> Finding:
-    return {"id": ID, "title": _TITLE, "value": value, "mark": mark, "why": why, "hint": hint}
+    return Finding(id=ID, title=_TITLE, value=value, mark=mark, why=why, hint=hint)
 
 
 def _elsewhere(journal: Path) -> str:
@@ -72,9 +69,9 @@ def _elsewhere(journal: Path) -> str:
 def _list_settings(changed: list[Left]) -> str:
     """List settings like ``swappiness 7 (found: 60)``; at most five."""
     texts = [
-        f"{setting['name']} ({setting['unread']})"
-        if setting["unread"] is not None
-        else f"{setting['name']} {setting['set']} (found: {setting['found'] or 'nothing'})"
+        f"{setting.name} ({setting.unread})"
+        if setting.unread is not None
+        else f"{setting.name} {setting.set} (found: {setting.found or 'nothing'})"
         for setting in changed[:_NAMED]
     ]
     if len(changed) > _NAMED:

@@ -55,12 +55,12 @@ def compare_arrivals(reading: ClientReading, plan: MeasurePlan) -> Arrivals | No
     law = plan.law
     if law.gaps:
         distance = to_value(kolmogorov(_bins(reading.gaps), mean_ns, law))
-        raw = reading.result.get("raw_gaps_ns")
+        raw = reading.result.raw_gaps_ns
         squared = anderson_darling(raw, mean_ns, law) if raw else None
     elif reading.scheduled_gaps.count:
         between = distance_between(_bins(reading.gaps), _bins(reading.scheduled_gaps))
         distance = Value(value=between, low=None, high=None)
-    spans = _spans([thread["dispersion"] for thread in reading.result["threads"]])
+    spans = _spans([thread.dispersion for thread in reading.result.threads])
     return Arrivals(
         gaps=reading.gaps.count,
         distance=distance.value,
@@ -83,9 +83,7 @@ def least_distance(arrivals: Arrivals) -> float | None:
 
 
 def _scheduled(reading: ClientReading, law: Law, parts: int, mean_ns: float) -> ScheduledGaps | None:
-    spans_by_worker = [
-        spans for thread in reading.result["threads"] if (spans := thread.get("scheduled_dispersion"))
-    ]
+    spans_by_worker = [spans for thread in reading.result.threads if (spans := thread.scheduled_dispersion)]
     if not spans_by_worker:
         return None
     c2: Variation | None = None
@@ -105,8 +103,6 @@ def _bins(histogram: _engine.Histogram) -> Bins:
 def _spans(workers: list[list[Dispersion]]) -> dict[str, list[Spans]]:
     """Regroup the workers' counts by span length."""
     return {
-        f"{parts[0]['span_ns'] / 1e6:g}ms": [
-            Spans(one["spans"], one["requests"], one["squares"]) for one in parts
-        ]
+        f"{parts[0].span_ns / 1e6:g}ms": [Spans(one.spans, one.requests, one.squares) for one in parts]
         for parts in zip(*workers, strict=True)
     }

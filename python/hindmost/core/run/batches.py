@@ -30,10 +30,10 @@ def batches(runs: Iterable[RunFigures], plan: MeasurePlan, writes: Histogram) ->
     if writes.count == 0:
         return None
     sockets = [
-        thread["sockets"] for run in runs for client in run.clients for thread in client.result["threads"]
+        one for run in runs for client in run.clients for t in client.result.threads if (one := t.sockets)
     ]
-    segments = sum(socket.get("segments", 0) for socket in sockets)
-    requests = sum(socket.get("segment_requests", 0) for socket in sockets)
+    segments = sum(socket.segments or 0 for socket in sockets)
+    requests = sum(socket.segment_requests or 0 for socket in sockets)
     low, _, counts = (np.frombuffer(part, dtype=np.uint64) for part in writes.bins())
     share = np.cumsum(counts) / writes.count
     shown = np.unique(np.linspace(0, low.size - 1, min(low.size, MOST_SIZES)).astype(int))

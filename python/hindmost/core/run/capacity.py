@@ -147,8 +147,8 @@ def saturation(plan: MeasurePlan, target: Target, runs: Sequence[RunFigures]) ->
     share = None
     if used:  # read after the last reply, so it may exceed the CPU time of the measurement itself
         share = min(1.0, sum(used) / len(used) / max(1, len(target.cpus or [0])))
-    shares = [part for run in runs for t in instrument.threads(run) if (part := t.get("shares"))]
-    silent = sum(part["silent"] for part in shares)
+    shares = [part for run in runs for t in instrument.threads(run) if (part := t.shares)]
+    silent = sum(part.silent for part in shares)
     by: Culprit = "server"
     if answered.value <= 0.0:
         by = "silence"
@@ -163,7 +163,7 @@ def saturation(plan: MeasurePlan, target: Target, runs: Sequence[RunFigures]) ->
         busy,
         share,
         silent,
-        sum(part["connections"] for part in shares),
+        sum(part.connections for part in shares),
         _search(plan, answered.value),
     )
 
@@ -174,17 +174,17 @@ def replies_per_s(run: RunFigures, plan: MeasurePlan) -> float:
 
 
 def _replies_per_s(result: ClientResult, measure_s: float) -> float:
-    begins = (result["warmup_s"] + result["calibration"]["seconds"]) * 1e9
+    begins = (result.warmup_s + result.calibration.seconds) * 1e9
     ends = begins + measure_s * 1e9
     rate = 0.0
-    for worker in result.get("series", []):
+    for worker in result.series or []:
         before = 0
         inside = replies = 0
         for window in worker:
-            if before >= begins and window["at_ns"] <= ends:
-                inside += window["at_ns"] - before
-                replies += window["count"]
-            before = window["at_ns"]
+            if before >= begins and window.at_ns <= ends:
+                inside += window.at_ns - before
+                replies += window.count
+            before = window.at_ns
         rate += replies / inside * 1e9 if inside else 0.0
     return rate
 

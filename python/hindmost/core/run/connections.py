@@ -18,24 +18,24 @@ def connections(runs: Iterable[RunFigures]) -> Connections | None:
     True
     """
     results = _results(runs)
-    connects = [counts for result in results if (counts := result.get("connects")) is not None]
+    connects = [counts for result in results if (counts := result.connects)]
     if not connects:
         return None
-    datagrams = [part for result in results if (part := result.get("datagrams")) is not None]
-    streams = [unhandled for result in results if (unhandled := result.get("unhandled")) is not None]
+    datagrams = [part for result in results if (part := result.datagrams)]
+    streams = [unhandled for result in results if (unhandled := result.unhandled)]
     return Connections(
-        made=sum(counts["made"] for counts in connects),
-        failed=sum(counts["failed"] for counts in connects),
-        all=sum(counts["all"] for counts in connects),
-        closed=sum(result["reconnects"] for result in results),
-        full_handshakes=sum(counts.get("full_handshakes", 0) for counts in connects),
-        resumed_handshakes=sum(counts.get("resumed_handshakes", 0) for counts in connects),
-        by_turns=any(result.get("by_turns") for result in results),
-        late=sum(part["late"] for part in datagrams) if datagrams else UNSET,
-        refused=sum(part["refused"] for part in datagrams) if datagrams else UNSET,
-        oversized=sum(part.get("oversized", 0) for part in datagrams) if datagrams else UNSET,
-        refused_streams=sum(part["refused"] for part in streams) if streams else UNSET,
-        left_alone=sum(part["left_alone"] for part in streams) if streams else UNSET,
+        made=sum(counts.made for counts in connects),
+        failed=sum(counts.failed for counts in connects),
+        all=sum(counts.all for counts in connects),
+        closed=sum(result.reconnects for result in results),
+        full_handshakes=sum(counts.full_handshakes or 0 for counts in connects),
+        resumed_handshakes=sum(counts.resumed_handshakes or 0 for counts in connects),
+        by_turns=any(result.by_turns for result in results),
+        late=sum(part.late for part in datagrams) if datagrams else UNSET,
+        refused=sum(part.refused for part in datagrams) if datagrams else UNSET,
+        oversized=sum(part.oversized or 0 for part in datagrams) if datagrams else UNSET,
+        refused_streams=sum(part.refused for part in streams) if streams else UNSET,
+        left_alone=sum(part.left_alone for part in streams) if streams else UNSET,
     )
 
 
@@ -43,10 +43,10 @@ def codes(runs: Iterable[RunFigures]) -> dict[str, Code]:
     """Count replies in time by HTTP status code, over these runs, in order of codes; else empty."""
     totals: dict[str, Code] = {}
     for result in _results(runs):
-        for code, counted in result.get("codes", {}).items():
+        for code, counted in (result.codes or {}).items():
             earlier = totals.get(code)
-            count = counted["count"] + (earlier.count if earlier else 0)
-            totals[code] = Code(count=count, outcome=counted["outcome"])
+            count = counted.count + (earlier.count if earlier else 0)
+            totals[code] = Code(count=count, outcome=counted.outcome)
     return dict(sorted(totals.items()))
 
 
@@ -54,12 +54,12 @@ def codes_by_kind(runs: Iterable[RunFigures]) -> dict[str, dict[str, Code]]:
     """Count them by kind of request, for kinds whose replies have codes."""
     totals: dict[str, dict[str, Code]] = {}
     for result in _results(runs):
-        for kind, codes in result.get("kind_codes", {}).items():
+        for kind, codes in (result.kind_codes or {}).items():
             sums = totals.setdefault(kind, {})
             for code, counted in codes.items():
                 earlier = sums.get(code)
-                count = counted["count"] + (earlier.count if earlier else 0)
-                sums[code] = Code(count=count, outcome=counted["outcome"])
+                count = counted.count + (earlier.count if earlier else 0)
+                sums[code] = Code(count=count, outcome=counted.outcome)
     return {kind: dict(sorted(codes.items())) for kind, codes in totals.items()}
 
 
@@ -77,7 +77,7 @@ def describe_errors(codes: Mapping[str, Code], lost: int) -> str:
 
 def count_lost(runs: Iterable[RunFigures]) -> int:
     """Count errors without a reply: their connection broke."""
-    return sum(result["counts"].get("lost", 0) for result in _results(runs))
+    return sum(result.counts.lost or 0 for result in _results(runs))
 
 
 def _results(runs: Iterable[RunFigures]) -> list[ClientResult]:

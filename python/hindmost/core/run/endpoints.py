@@ -26,10 +26,10 @@ def endpoints(
     levels : sequence of float
         Quantiles to report.
     """
-    reports = [client.result.get("endpoints", []) for run in runs for client in run.clients]
+    reports = [client.result.endpoints or [] for run in runs for client in run.clients]
     servers: list[Endpoint] = []
     for index, latency in sorted(latencies.items()):
-        total = add_counts([report[index]["counts"] for report in reports])
+        total = add_counts([report[index].counts for report in reports])
         merged = {label(q): number(microseconds(latency, q)) for q in levels}
-        servers.append(Endpoint(address=reports[0][index]["address"], counts=total, merged_us=merged))
+        servers.append(Endpoint(address=reports[0][index].address, counts=total, merged_us=merged))
     return servers

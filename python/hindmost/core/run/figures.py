@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
-import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from hindmost._engine import Histogram
 from hindmost.core.plan import MeasurePlan
@@ -97,23 +97,23 @@ class ClientFigures:
     @property
     def busy_share(self) -> float:
         """Share of time spent sending and receiving, rather than waiting, of its busiest worker."""
-        return max((t["busy_share"] for t in self.result["threads"]), default=0.0)
+        return max((t.busy_share for t in self.result.threads), default=0.0)
 
     @property
     def cpu_share(self) -> float | None:
         """Share of time on a CPU, spinning included, of the worker that had the least."""
-        return min((t["cpu_share"] for t in self.result["threads"] if "cpu_share" in t), default=None)
+        return min((t.cpu_share for t in self.result.threads), default=None)
 
     @property
     def run_delay_share(self) -> float | None:
         """Share of time spent waiting for a CPU, of the worker that waited longest."""
-        delays = [t["run_delay_share"] for t in self.result["threads"] if t["run_delay_share"] is not None]
+        delays = [t.run_delay_share for t in self.result.threads if t.run_delay_share is not None]
         return max(delays) if delays else None
 
     @property
     def involuntary_switches(self) -> int:
         """How often the kernel preempted its workers."""
-        return sum(t["span"]["involuntary_switches"] for t in self.result["threads"])
+        return sum(t.span.involuntary_switches for t in self.result.threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def read_figures(run: StoredRun, plan: MeasurePlan) -> RunFigures:
     totals.add(clients)
     totals.pack()
     how, levels = plan.aggregate, plan.quantiles
-    kinds = [kind for kind in clients[0].result["kinds"] if _counts(clients, kind).scheduled]
+    kinds = [kind for kind in clients[0].result.kinds if _counts(clients, kind).scheduled]
 
     def over_clients(what: What, level: float | None, kind: str | None = None) -> float:
         return run_value([microseconds(_pick(reading, what, kind), level) for reading in clients], how)
@@ -201,15 +201,13 @@ def _pick(reading: ClientReading, what: What, kind: str | None) -> Histogram:
 
 
 def _counts(clients: Sequence[ClientReading], kind: str | None) -> Counts:
-    return add_counts(
-        [reading.result["counts"] if kind is None else reading.result["kinds"][kind] for reading in clients]
-    )
+    results = [reading.result for reading in clients]
+    return add_counts([one.counts if kind is None else one.kinds[kind] for one in results])
 
 
 def add_counts(parts: Sequence[Counts] | Sequence[ClientCounts]) -> Counts:
     """Add up the counts of several clients, kinds or runs."""
-    each = [msgspec.convert(part, Counts, from_attributes=True) for part in parts]
-    return Counts(**{name: sum(getattr(one, name) for one in each) for name in Counts.__struct_fields__})
+    return Counts(**{name: sum(getattr(one, name) for one in parts) for name in Counts.__struct_fields__})
 
 
 def _client(reading: ClientReading, plan: MeasurePlan) -> ClientFigures:
@@ -231,10 +229,8 @@ def _client(reading: ClientReading, plan: MeasurePlan) -> ClientFigures:
 
 def _result(result: ClientResult) -> ClientResult:
     """Drop the long lists, from which the figures are already computed."""
-    threads = [
-        {name: value for name, value in thread.items() if name != "away"} for thread in result["threads"]
-    ]
-    return cast(ClientResult, {**result, "threads": threads, "raw_gaps_ns": []})
+    threads = [replace(thread, away=UNSET) for thread in result.threads]
+    return replace(result, threads=threads, raw_gaps_ns=[])
 
 
 def _alone(reading: ClientReading, level: float) -> RunInterval:

@@ -28,19 +28,19 @@ def mean_over_runs(runs: Sequence[RunFigures], figure: Figure) -> float | None:
 
 def threads(run: RunFigures) -> list[ThreadReport]:
     """Return what the workers of a run's clients report about themselves."""
-    return [thread for client in run.clients for thread in client.result["threads"]]
+    return [thread for client in run.clients for thread in client.result.threads]
 
 
 def _sockets(run: RunFigures) -> list[SocketReport]:
-    return [thread["sockets"] for thread in threads(run) if "sockets" in thread]
+    return [thread.sockets for thread in threads(run) if thread.sockets]
 
 
 def _hosts(run: RunFigures) -> list[HostSpan]:
-    return [host for client in run.clients if (host := client.result.get("host"))]
+    return [host for client in run.clients if (host := client.result.host)]
 
 
 def _neighbours_of(host: HostSpan) -> list[engine.Neighbour]:
-    return host["neighbours"]["named"]
+    return host.neighbours.named
 
 
 def _worst(values: Iterable[float | None]) -> float | None:
@@ -49,18 +49,17 @@ def _worst(values: Iterable[float | None]) -> float | None:
 
 def busy_share(run: RunFigures) -> float | None:
     """Return the share of time spent sending and receiving, of the busiest worker."""
-    return _worst(thread["busy_share"] for thread in threads(run))
+    return _worst(thread.busy_share for thread in threads(run))
 
 
 def cpu_share(run: RunFigures) -> float | None:
     """Return the share of time on a CPU, spinning included, of the worker that had the least."""
-    known = [thread["cpu_share"] for thread in threads(run) if "cpu_share" in thread]
-    return min(known, default=None)
+    return min((thread.cpu_share for thread in threads(run)), default=None)
 
 
 def wait_share(run: RunFigures) -> float | None:
     """Return the share of time ready to run while another thread had the CPU, of the worst worker."""
-    return _worst(thread["run_delay_share"] for thread in threads(run))
+    return _worst(thread.run_delay_share for thread in threads(run))
 
 
 def interference_share(run: RunFigures) -> float | None:
@@ -79,16 +78,16 @@ def interference_share(run: RunFigures) -> float | None:
         is_expected(other) for host in _hosts(run) for other in _neighbours_of(host)
     ):
         return waited
-    bound = _on_cpu(run, lambda other: other["bound"] and not is_expected(other))
+    bound = _on_cpu(run, lambda other: other.bound and not is_expected(other))
     return max(waited - _on_cpu(run, is_expected), min(waited, bound), 0.0)
 
 
 def _on_cpu(run: RunFigures, includes: Callable[[engine.Neighbour], bool]) -> float:
     """Return the share of time that these neighbours ran, for the client where it was largest."""
     shares = [
-        sum(other["on_cpu_ns"] for other in _neighbours_of(host) if includes(other)) / host["wall_ns"]
+        sum(other.on_cpu_ns for other in _neighbours_of(host) if includes(other)) / host.wall_ns
         for host in _hosts(run)
-        if host["wall_ns"]
+        if host.wall_ns
     ]
     return max(shares, default=0.0)
 
@@ -99,12 +98,12 @@ def is_server(run: RunFigures, neighbour: engine.Neighbour) -> bool:
     Older studies have only its name, which other processes may share.
     """
     pids = run.record.server_pids
-    return neighbour["process"] == server_process(run) if pids is None else neighbour["pid"] in pids
+    return neighbour.process == server_process(run) if pids is None else neighbour.pid in pids
 
 
 def is_tracer(run: RunFigures, neighbour: engine.Neighbour) -> bool:
     """Whether a neighbour of the clients is the trace of this run."""
-    return neighbour["name"] == TRACER and bool(run.record.trace)
+    return neighbour.name == TRACER and bool(run.record.trace)
 
 
 def server_process(run: RunFigures) -> str | None:
@@ -115,19 +114,19 @@ def server_process(run: RunFigures) -> str | None:
 def wait_us(run: RunFigures) -> float | None:
     """Return the mean length of the waits for a CPU, in µs."""
     return _worst(
-        schedule["run_delay_ns"] / 1e3 / turns
+        schedule.run_delay_ns / 1e3 / turns
         for thread in threads(run)
-        if (schedule := thread["span"].get("schedule"))
-        and (turns := thread["span"]["involuntary_switches"] + thread["span"]["voluntary_switches"])
+        if (schedule := thread.span.schedule)
+        and (turns := thread.span.involuntary_switches + thread.span.voluntary_switches)
     )
 
 
 def switches_per_s(run: RunFigures) -> float | None:
     """Return how often per second a worker was preempted."""
     return _worst(
-        thread["span"]["involuntary_switches"] / (wall / 1e9)
+        thread.span.involuntary_switches / (wall / 1e9)
         for thread in threads(run)
-        if (wall := thread["span"].get("wall_ns"))
+        if (wall := thread.span.wall_ns)
     )
 
 
@@ -135,7 +134,7 @@ def steal_share(run: RunFigures) -> float | None:
     """Return the share of the time of a CPU in use that the hypervisor took."""
     return _worst(
         [
-            *(client.result.get("steal_share") for client in run.clients),
+            *(client.result.steal_share for client in run.clients),
             run.record.server_steal_share,
         ]
     )
@@ -144,18 +143,18 @@ def steal_share(run: RunFigures) -> float | None:
 def throttled_share(run: RunFigures) -> float | None:
     """Return the share of quota periods in which a client's cgroup was throttled."""
     return _worst(
-        min(1.0, quota["periods"] * quota["period_us"] * 1e3 / host["wall_ns"])
+        min(1.0, quota.periods * quota.period_us * 1e3 / host.wall_ns)
         for host in _hosts(run)
-        if (quota := host["throttled"]) and host["wall_ns"]
+        if (quota := host.throttled) and host.wall_ns
     )
 
 
 def interrupts_per_s(run: RunFigures) -> float | None:
     """Return hardware interrupts per second on each CPU of a client."""
     return _worst(
-        host["interrupts"]["hard_total"] / len(host["cpus"]) / (host["wall_ns"] / 1e9)
+        host.interrupts.hard_total / len(host.cpus) / (host.wall_ns / 1e9)
         for host in _hosts(run)
-        if host["cpus"] and host["wall_ns"]
+        if host.cpus and host.wall_ns
     )
 
 
@@ -170,7 +169,7 @@ def late_share(run: RunFigures, stage: Literal["writing", "reading", "waiting"])
         Handing other requests to the kernel; reading replies; neither (its CPU was taken, or a sleeping
         client woke late).
     """
-    late_counts = [thread["late"][stage]["requests"] for thread in threads(run) if "late" in thread]
+    late_counts = [getattr(thread.late, stage).requests for thread in threads(run) if thread.late]
     return sum(late_counts) / max(1, run.counts.scheduled) if late_counts else None
 
 
@@ -189,12 +188,12 @@ def own_send_delay(run: RunFigures) -> float | None:
 
 def retransmits(run: RunFigures) -> int:
     """Count the segments that our connections retransmitted."""
-    return sum(socket["retransmits"] for socket in _sockets(run))
+    return sum(socket.retransmits for socket in _sockets(run))
 
 
 def other_retransmits(run: RunFigures) -> int:
     """Count the segments that the server or other programs retransmitted, in our or its network namespace."""
-    whole = max((tcp["retransmits"] for tcp in _namespaces(run)), default=0)
+    whole = max((tcp.retransmits for tcp in _namespaces(run)), default=0)
     return max(0, whole - retransmits(run))
 
 
@@ -205,18 +204,18 @@ def retransmits_per_request(run: RunFigures) -> float | None:
 
 def drops(run: RunFigures) -> int:
     """Count connections dropped in the measurement, by a full accept queue or on arrival."""
-    return max((tcp["listen_drops"] for tcp in _namespaces(run)), default=0)
+    return max((tcp.listen_drops for tcp in _namespaces(run)), default=0)
 
 
 def drops_before(run: RunFigures) -> int:
     """Count connections dropped while clients connected and warmed up."""
-    before = [tcp for client in run.clients if (tcp := client.result.get("tcp_before"))]
-    return max((tcp["listen_drops"] for tcp in before), default=0)
+    before = [tcp for client in run.clients if (tcp := client.result.tcp_before)]
+    return max((tcp.listen_drops for tcp in before), default=0)
 
 
 def _namespaces(run: RunFigures) -> list[TcpCounters]:
     """Return the TCP counters of each client's network namespace, and of the server's if it is another."""
-    clients = [client.result.get("tcp") for client in run.clients]
+    clients = [client.result.tcp for client in run.clients]
     return [tcp for tcp in (*clients, run.record.server_tcp) if tcp]
 
 
@@ -224,34 +223,30 @@ def blocked_share(run: RunFigures) -> float | None:
     """Return the share of requests that the kernel did not accept in one write."""
     sockets = _sockets(run)
     return (
-        sum(socket["blocked_writes"] for socket in sockets) / max(1, run.counts.scheduled)
-        if sockets
-        else None
+        sum(socket.blocked_writes for socket in sockets) / max(1, run.counts.scheduled) if sockets else None
     )
 
 
 def receive_fill(run: RunFigures) -> float | None:
     """Return how full a client's receive buffer was when read, at most (share of its limit)."""
     return _worst(
-        min(1.0, max(socket["largest_read_bytes"], socket["receive"]["bytes"]) / limit)
+        min(1.0, max(socket.largest_read_bytes, socket.receive.bytes) / limit)
         for socket in _sockets(run)
-        if (limit := socket["receive"]["limit_bytes"])
+        if (limit := socket.receive.limit_bytes)
     )
 
 
 def zero_windows(run: RunFigures) -> int:
     """Count how often a receive buffer, a client's or a local server's, was full and stopped its sender."""
-    return max((tcp.get("zero_windows", 0) for tcp in _namespaces(run)), default=0)
+    return max((tcp.zero_windows or 0 for tcp in _namespaces(run)), default=0)
 
 
 def peer_full(run: RunFigures) -> float | None:
     """Return the share of time in which a connection could not send because the server's buffer was full."""
     return _worst(
-        sockets["peer_full_us"] * 1e3 / sockets["looked_at"] / wall
+        sockets.peer_full_us * 1e3 / sockets.looked_at / wall
         for thread in threads(run)
-        if (sockets := thread.get("sockets"))
-        and sockets["looked_at"]
-        and (wall := thread["span"].get("wall_ns"))
+        if (sockets := thread.sockets) and sockets.looked_at and (wall := thread.span.wall_ns)
     )
 
 
@@ -286,7 +281,7 @@ class Neighbour:
 
 def list_neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
     """Return all processes that ran on the clients' CPUs, by name, the largest share first."""
-    wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
+    wall_s = sum(host.wall_ns for run in runs for host in _hosts(run)) / 1e9
     rows: dict[tuple[str, bool, bool], list[engine.Neighbour]] = {}
     for run in runs:
         for host in _hosts(run):
@@ -296,11 +291,11 @@ def list_neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
     rows_by_share = [
         Neighbour(
             name,
-            parts[-1]["pid"],
-            sum(part["on_cpu_ns"] for part in parts) / 1e9 / wall_s,
-            sum(part["turns"] for part in parts) / wall_s,
-            all(part["bound"] for part in parts),
-            parts[-1]["kernel"],
+            parts[-1].pid,
+            sum(part.on_cpu_ns for part in parts) / 1e9 / wall_s,
+            sum(part.turns for part in parts) / wall_s,
+            all(part.bound for part in parts),
+            parts[-1].kernel,
             server,
             tracer,
         )
@@ -312,25 +307,19 @@ def list_neighbours(runs: Sequence[RunFigures]) -> list[Neighbour]:
 
 def _name(neighbour: engine.Neighbour) -> str:
     """Return a thread's usual name, without the current work of a kernel worker."""
-    if neighbour["kernel"]:
-        return (
-            neighbour["name"].partition("-")[0]
-            if neighbour["name"].startswith("kworker")
-            else neighbour["name"]
-        )
+    if neighbour.kernel:
+        return neighbour.name.partition("-")[0] if neighbour.name.startswith("kworker") else neighbour.name
     return (
-        neighbour["process"]
-        if neighbour["process"] == neighbour["name"]
-        else f"{neighbour['process']}/{neighbour['name']}"
+        neighbour.process if neighbour.process == neighbour.name else f"{neighbour.process}/{neighbour.name}"
     )
 
 
 def interrupt_sources(runs: Sequence[RunFigures]) -> list[tuple[str, float]]:
     """Return the interrupt sources on the clients' CPUs with their rate per second."""
-    wall_s = sum(host["wall_ns"] for run in runs for host in _hosts(run)) / 1e9
+    wall_s = sum(host.wall_ns for run in runs for host in _hosts(run)) / 1e9
     totals: dict[str, int] = {}
     for run in runs:
         for host in _hosts(run):
-            for source in host["interrupts"]["hard"]:
-                totals[source["source"]] = totals.get(source["source"], 0) + source["count"]
+            for source in host.interrupts.hard:
+                totals[source.source] = totals.get(source.source, 0) + source.count
     return sorted(((name, n / wall_s) for name, n in totals.items()), key=lambda row: -row[1])

@@ -6,24 +6,22 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal
 
 from pydantic import ValidationError
 
 from hindmost import _engine
 from hindmost._engine import Histogram
-from hindmost.core.documents import read_json
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.store import StoredRun, Study
 from hindmost.core.store.engine import ClientResult
 from hindmost.core.store.older import TAGS, client_file
-from hindmost.core.store.reading import revive
+from hindmost.core.store.reading import load_written
 from hindmost.errors import StudyError
 
 What = Literal[
     "latency", "service", "send_delay", "ideal_send_delay", "wire", "overhead", "connect", "handshake", "held"
 ]
-CLIENT_SCHEMA = "hindmost.client/1"
 WHATS: tuple[What, ...] = ("latency", "service", "send_delay")
 IDEAL: What = "ideal_send_delay"
 """Send delay that the client's write calls alone would cause; missing in studies before 0.2."""
@@ -121,11 +119,7 @@ def read_clients(run: StoredRun) -> list[ClientReading]:
     clients = []
     for index in range(run.record.clients):
         try:
-            result = read_json(client_file(run.folder, index, "json"))
-            if isinstance(result, dict) and result.get("schema") == "hindmost.instance/1":
-                result = revive(result)
-            if not (isinstance(result, dict) and result.get("schema") == CLIENT_SCHEMA):
-                raise ValueError(f"client-{index}.json is not a whole {CLIENT_SCHEMA}")
+            result = load_written(client_file(run.folder, index, "json"), ClientResult)
             intervals = _engine.read_hlog(str(client_file(run.folder, index, "hlog")))
             if not intervals:  # every histogram is stored, even if nothing was answered
                 raise ValueError(f"client-{index}.hlog holds no histogram")
@@ -138,7 +132,7 @@ def read_clients(run: StoredRun) -> list[ClientReading]:
                 run=run.number,
                 path=str(run.folder),
             ) from None
-        clients.append(_client(cast(ClientResult, result), intervals))
+        clients.append(_client(result, intervals))
     return clients
 
 

@@ -51,11 +51,11 @@ def standstills(run: RunFigures, plan: MeasurePlan) -> list[Standstill]:
     if plan.rate_per_s is None or plan.loop == "closed" or not _series(run):
         return []
     first = run.clients[0].result
-    begins_ns = 1e9 * (first["warmup_s"] + first["calibration"]["seconds"])
+    begins_ns = 1e9 * (first.warmup_s + first.calibration.seconds)
     rows = list(zip(*_series(run), strict=False))
     stalls = []
     for index in range(1, len(rows) - 1):
-        if _count(rows[index]) or not _count(rows[index - 1]) or rows[index][0]["at_ns"] <= begins_ns:
+        if _count(rows[index]) or not _count(rows[index - 1]) or rows[index][0].at_ns <= begins_ns:
             continue
         last = next((i for i in range(index, len(rows) - 1) if _count(rows[i + 1])), None)
         if last is not None and (stall := _silence(run.number, plan.rate_per_s, rows, index, last)):
@@ -65,22 +65,22 @@ def standstills(run: RunFigures, plan: MeasurePlan) -> list[Standstill]:
 
 
 def _series(run: RunFigures) -> list[list[Window]]:
-    return [worker for client in run.clients for worker in client.result.get("series", [])]
+    return [worker for client in run.clients for worker in (client.result.series or [])]
 
 
 def _count(row: tuple[Window, ...]) -> int:
-    return sum(window["count"] for window in row)
+    return sum(window.count for window in row)
 
 
 def _silence(
     number: int, rate: float, rows: list[tuple[Window, ...]], first: int, last: int
 ) -> Standstill | None:
     """Return the stall of the empty windows `first` to `last`, extended into the windows around them."""
-    ends = [rows[index][0]["at_ns"] / 1e9 for index in (max(0, first - 2), first - 1, last, last + 1)]
+    ends = [rows[index][0].at_ns / 1e9 for index in (max(0, first - 2), first - 1, last, last + 1)]
     before_s = max(0.0, ends[1] - ends[0] - _count(rows[first - 1]) / rate)
     whole_s = ends[2] - ends[1]
     # All of these replies come at once at the end; one in a hundred waited longer than their p99.
-    longest_s = max(window["p99_ns"] for window in rows[last + 1]) / 0.99 / 1e9
+    longest_s = max(window.p99_ns for window in rows[last + 1]) / 0.99 / 1e9
     for_s = max(whole_s, min(longest_s, ends[3] - ends[1] + before_s))
     if rate * for_s < EXPECTED:
         return None
@@ -89,5 +89,5 @@ def _silence(
 
 def _longest_away_s(run: RunFigures) -> float:
     """Return the longest send delay caused by preemption of a client, in s."""
-    late = [thread["late"]["waiting"] for thread in instrument.threads(run) if "late" in thread]
-    return max((stage["worst_ns"] for stage in late), default=0) / 1e9
+    late = [thread.late.waiting for thread in instrument.threads(run) if thread.late]
+    return max((stage.worst_ns for stage in late), default=0) / 1e9

@@ -1,15 +1,17 @@
 """The documents that Rust writes, as types: generated from its structs by ``docs/generate.py``; do not edit.
 
-What a type or a field means is documented beside the struct, in ``crates/``. ``NotRequired`` fields are
-missing from results of earlier builds.
+What a type or a field means is documented beside the struct, in ``crates/``. Results of earlier builds lack
+fields that may be ``UNSET``.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal
 
-from hindmost.core.store.types import Count, Share
+from msgspec import UNSET, UnsetType
+
+from hindmost.core.store.types import Count, Document, Share
 
 
-class AwayReport(TypedDict):
+class AwayReport(Document):
     """Interruptions of a worker since the start of the calibration."""
 
     idle_ns: Count
@@ -18,7 +20,7 @@ class AwayReport(TypedDict):
     missed: Count
 
 
-class Calibration(TypedDict):
+class Calibration(Document):
     """The latency range of the calibration, and later latencies outside it."""
 
     seconds: float
@@ -29,7 +31,7 @@ class Calibration(TypedDict):
     below: Count
 
 
-class Gaps(TypedDict):
+class Gaps(Document):
     """Interruptions of a spinning thread."""
 
     over_5us: Count
@@ -37,7 +39,7 @@ class Gaps(TypedDict):
     longest_ns: Count
 
 
-class ThreadHost(TypedDict):
+class ThreadHost(Document):
     """CPU time and interruptions of one thread."""
 
     wall_ns: Count
@@ -48,7 +50,7 @@ class ThreadHost(TypedDict):
     gaps: Gaps
 
 
-class Rung(TypedDict):
+class Rung(Document):
     """Result for spins of one length."""
 
     intended_us: float
@@ -60,7 +62,7 @@ class Rung(TypedDict):
     trusted: bool
 
 
-class NoiseGaps(TypedDict):
+class NoiseGaps(Document):
     """Statistics of the gaps of one spin."""
 
     over_5us: Count
@@ -73,7 +75,7 @@ class NoiseGaps(TypedDict):
     delay_p999_ns: Count
 
 
-class NoiseFloor(TypedDict):
+class NoiseFloor(Document):
     """Measurements on one CPU while a thread pinned to it only read the clock."""
 
     cpu: Count
@@ -86,7 +88,7 @@ class NoiseFloor(TypedDict):
     involuntary_switches: Count
 
 
-class Oversleep(TypedDict):
+class Oversleep(Document):
     """How late a sleep ends with the smallest timer slack (1 ns).
 
     The delay consists of the timer interrupt, the wake-up of an idle CPU and the run queue. A thread that
@@ -99,7 +101,7 @@ class Oversleep(TypedDict):
     p99_ns: Count
 
 
-class Noise(TypedDict):
+class Noise(Document):
     """CPU time that the host takes away, measured on several CPUs at the same time."""
 
     floors: list[NoiseFloor]
@@ -107,7 +109,7 @@ class Noise(TypedDict):
     steal_share: float | None
 
 
-class Certificate(TypedDict):
+class Certificate(Document):
     """Accuracy of spinning on this host."""
 
     clock_read_ns: float
@@ -118,7 +120,7 @@ class Certificate(TypedDict):
     noise: Noise
 
 
-class CpuQuota(TypedDict):
+class CpuQuota(Document):
     """The tightest CPU quota of this process's cgroup and its ancestors."""
 
     file: str
@@ -127,14 +129,14 @@ class CpuQuota(TypedDict):
     throttled_periods: Count | None
 
 
-class IdleState(TypedDict):
+class IdleState(Document):
     """An idle state of a CPU (C-state)."""
 
     name: str
     exit_us: Count
 
 
-class LoadAverage(TypedDict):
+class LoadAverage(Document):
     """Load averages of the whole host."""
 
     one: float
@@ -142,14 +144,14 @@ class LoadAverage(TypedDict):
     fifteen: float
 
 
-class PortRange(TypedDict):
+class PortRange(Document):
     """A range of local ports, both ends included."""
 
     first: Count
     last: Count
 
 
-class Nic(TypedDict):
+class Nic(Document):
     """A network interface and its ability to stamp packets."""
 
     name: str
@@ -158,7 +160,7 @@ class Nic(TypedDict):
     switched_on: bool | None
 
 
-class HostFacts(TypedDict):
+class HostFacts(Document):
     """Properties and settings of a host. Fields whose file is absent are `None`; no value is guessed."""
 
     hostname: str | None
@@ -207,7 +209,7 @@ Mark = Literal["fine", "note", "unfit"]
 """How much something distorts a measurement, in ascending order."""
 
 
-class Finding(TypedDict):
+class Finding(Document):
     """The result of one check."""
 
     id: str
@@ -218,7 +220,7 @@ class Finding(TypedDict):
     hint: str | None
 
 
-class Checkup(TypedDict):
+class Checkup(Document):
     """Facts, noise and findings of a host."""
 
     facts: HostFacts
@@ -230,24 +232,24 @@ Outcome = Literal["hit", "miss", "error"]
 """The outcome of a reply."""
 
 
-class CodeCount(TypedDict):
+class CodeCount(Document):
     """Number of replies with one status code, and how the workload classifies the code."""
 
     count: Count
     outcome: Outcome
 
 
-class Connects(TypedDict):
+class Connects(Document):
     """Counts of connection attempts."""
 
     all: Count
     made: Count
     failed: Count
-    full_handshakes: NotRequired[Count]
-    resumed_handshakes: NotRequired[Count]
+    full_handshakes: Count | UnsetType = UNSET
+    resumed_handshakes: Count | UnsetType = UNSET
 
 
-class Counts(TypedDict):
+class Counts(Document):
     """Counts of one kind of request. `scheduled = completed + errors + timeouts + unsent` always holds."""
 
     scheduled: Count
@@ -256,25 +258,25 @@ class Counts(TypedDict):
     errors: Count
     timeouts: Count
     unsent: Count
-    lost: NotRequired[Count]
+    lost: Count | UnsetType = UNSET
 
 
-class Datagrams(TypedDict):
+class Datagrams(Document):
     """Unusual fates of datagrams since the load started."""
 
     late: Count
     refused: Count
-    oversized: NotRequired[Count]
+    oversized: Count | UnsetType = UNSET
 
 
-class EndpointReport(TypedDict):
+class EndpointReport(Document):
     """Counts of one server of several."""
 
     address: str
     counts: Counts
 
 
-class Schedule(TypedDict):
+class Schedule(Document):
     """`/proc/thread-self/schedstat` (Documentation/scheduler/sched-stats.rst of the kernel)."""
 
     on_cpu_ns: Count
@@ -282,7 +284,7 @@ class Schedule(TypedDict):
     timeslices: Count
 
 
-class ThreadSpan(TypedDict):
+class ThreadSpan(Document):
     """Counters of a thread between two readings."""
 
     wall_ns: Count
@@ -292,14 +294,14 @@ class ThreadSpan(TypedDict):
     schedule: Schedule | None
 
 
-class Hits(TypedDict):
+class Hits(Document):
     """A source of interrupts and its count on the selected CPUs."""
 
     source: str
     count: Count
 
 
-class InterruptSpan(TypedDict):
+class InterruptSpan(Document):
     """Interrupts on some CPUs between two readings, the most frequent source first."""
 
     hard: list[Hits]
@@ -307,7 +309,7 @@ class InterruptSpan(TypedDict):
     soft: list[Hits]
 
 
-class Neighbour(TypedDict):
+class Neighbour(Document):
     """A thread that ran between two readings, and whose last CPU was a selected one at either reading."""
 
     pid: Count
@@ -320,7 +322,7 @@ class Neighbour(TypedDict):
     bound: bool
 
 
-class Neighbourhood(TypedDict):
+class Neighbourhood(Document):
     """The threads that ran on the selected CPUs between two readings."""
 
     named: list[Neighbour]
@@ -328,7 +330,7 @@ class Neighbourhood(TypedDict):
     forks: Count | None
 
 
-class RunQueue(TypedDict):
+class RunQueue(Document):
     """Scheduler statistics of one CPU (`/proc/schedstat`, Documentation/scheduler/sched-stats.rst of the
     kernel).
     """
@@ -339,7 +341,7 @@ class RunQueue(TypedDict):
     turns: Count
 
 
-class Throttling(TypedDict):
+class Throttling(Document):
     """How often this process's cgroup was throttled because it had used up its CPU quota, over its life or
     between two readings.
 
@@ -350,7 +352,7 @@ class Throttling(TypedDict):
     period_us: Count
 
 
-class HostSpan(TypedDict):
+class HostSpan(Document):
     """Activity on a client's CPUs between two readings."""
 
     wall_ns: Count
@@ -362,14 +364,14 @@ class HostSpan(TypedDict):
     coordinator: ThreadSpan
 
 
-class Memory(TypedDict):
+class Memory(Document):
     """Memory of a client, in bytes."""
 
     peak_bytes: Count | None
     bound_bytes: Count
 
 
-class Window(TypedDict):
+class Window(Document):
     """The replies of one window."""
 
     at_ns: Count
@@ -378,14 +380,14 @@ class Window(TypedDict):
     p99_ns: Count
 
 
-class StampReason(TypedDict):
+class StampReason(Document):
     """Why stamps are missing."""
 
     code: Literal["off", "refused", "none_received", "card_failed", "sources_differ"]
     text: str
 
 
-class StampReport(TypedDict):
+class StampReport(Document):
     """The time stamps of one client."""
 
     every: Count
@@ -402,7 +404,7 @@ class StampReport(TypedDict):
     reason: StampReason | None
 
 
-class TcpCounters(TypedDict):
+class TcpCounters(Document):
     """TCP faults of a network namespace, since it was created or between two readings.
 
     Each costs a request 200 ms or more (`TCP_RTO_MIN`; 1 s for a connection attempt, RFC 6298), which no
@@ -413,10 +415,10 @@ class TcpCounters(TypedDict):
     syn_retransmits: Count
     listen_overflows: Count
     listen_drops: Count
-    zero_windows: NotRequired[Count]
+    zero_windows: Count | UnsetType = UNSET
 
 
-class Dispersion(TypedDict):
+class Dispersion(Document):
     """Counts of requests sent in intervals of one length.
 
     The index of dispersion, variance over mean, is 1 for a Poisson process, 0 for equal gaps, and large for
@@ -429,7 +431,7 @@ class Dispersion(TypedDict):
     squares: Count
 
 
-class Late(TypedDict):
+class Late(Document):
     """Requests that one stage made late."""
 
     requests: Count
@@ -437,7 +439,7 @@ class Late(TypedDict):
     worst_ns: Count
 
 
-class LateByStage(TypedDict):
+class LateByStage(Document):
     """Late requests of the measurement, by the stage that delayed them."""
 
     writing: Late
@@ -445,7 +447,7 @@ class LateByStage(TypedDict):
     waiting: Late
 
 
-class Shares(TypedDict):
+class Shares(Document):
     """How a worker's measured requests were spread over its connections."""
 
     connections: Count
@@ -455,7 +457,7 @@ class Shares(TypedDict):
     silent: Count
 
 
-class Fill(TypedDict):
+class Fill(Document):
     """How full a socket buffer is.
 
     Its memory includes bookkeeping, so about two thirds of the limit are data (`tcp_adv_win_scale`,
@@ -466,7 +468,7 @@ class Fill(TypedDict):
     limit_bytes: Count
 
 
-class SocketReport(TypedDict):
+class SocketReport(Document):
     """Statistics of a worker's sockets from the start of the calibration to the last reply."""
 
     looked_at: Count
@@ -479,11 +481,11 @@ class SocketReport(TypedDict):
     send: Fill
     blocked_writes: Count
     largest_read_bytes: Count
-    segment_requests: NotRequired[Count]
-    segments: NotRequired[Count]
+    segment_requests: Count | UnsetType = UNSET
+    segments: Count | UnsetType = UNSET
 
 
-class ThreadReport(TypedDict):
+class ThreadReport(Document):
     """Statistics of one worker."""
 
     cpu: Count | None
@@ -492,14 +494,14 @@ class ThreadReport(TypedDict):
     run_delay_share: float | None
     dispersion: list[Dispersion]
     span: ThreadSpan
-    away: NotRequired[AwayReport]
-    late: NotRequired[LateByStage]
-    scheduled_dispersion: NotRequired[list[Dispersion] | None]
-    shares: NotRequired[Shares]
-    sockets: NotRequired[SocketReport]
+    away: AwayReport | UnsetType = UNSET
+    late: LateByStage | UnsetType = UNSET
+    scheduled_dispersion: list[Dispersion] | UnsetType | None = UNSET
+    shares: Shares | UnsetType = UNSET
+    sockets: SocketReport | UnsetType = UNSET
 
 
-class Unhandled(TypedDict):
+class Unhandled(Document):
     """Requests that an HTTP/2 server did not process, since the load started.
 
     Each is resent, and its latency still starts at its scheduled time. A request refused twice is an error.
@@ -509,7 +511,7 @@ class Unhandled(TypedDict):
     left_alone: Count
 
 
-class Unreadable(TypedDict):
+class Unreadable(Document):
     """Bytes from the server that are no reply or answer no request, since the load started: an error page
     on an idle connection, `-ERR max number of clients reached`.
 
@@ -525,7 +527,7 @@ Ended = Literal["elapsed", "steady", "never_steady"]
 """How a phase ended."""
 
 
-class ClientResult(TypedDict):
+class ClientResult(Document):
     """The result of one client. Its distributions are in `client-K.hlog`."""
 
     schema: Literal["hindmost.client/1"]
@@ -547,25 +549,25 @@ class ClientResult(TypedDict):
     threads: list[ThreadReport]
     steal_share: Share | None
     tcp: TcpCounters | None
-    by_turns: NotRequired[bool]
-    codes: NotRequired[dict[str, CodeCount]]
-    connects: NotRequired[Connects]
-    datagrams: NotRequired[Datagrams | None]
-    endpoints: NotRequired[list[EndpointReport]]
-    host: NotRequired[HostSpan]
-    kind_codes: NotRequired[dict[str, dict[str, CodeCount]]]
-    measured_from_ns: NotRequired[Count]
-    memory: NotRequired[Memory]
-    raw_gaps_ns: NotRequired[list[Count]]
-    resent: NotRequired[Count]
-    series: NotRequired[list[list[Window]]]
-    stamps: NotRequired[StampReport]
-    tcp_before: NotRequired[TcpCounters | None]
-    unhandled: NotRequired[Unhandled | None]
-    unreadable: NotRequired[Unreadable]
+    by_turns: bool | UnsetType = UNSET
+    codes: dict[str, CodeCount] | UnsetType = UNSET
+    connects: Connects | UnsetType = UNSET
+    datagrams: Datagrams | UnsetType | None = UNSET
+    endpoints: list[EndpointReport] | UnsetType = UNSET
+    host: HostSpan | UnsetType = UNSET
+    kind_codes: dict[str, dict[str, CodeCount]] | UnsetType = UNSET
+    measured_from_ns: Count | UnsetType = UNSET
+    memory: Memory | UnsetType = UNSET
+    raw_gaps_ns: list[Count] | UnsetType = UNSET
+    resent: Count | UnsetType = UNSET
+    series: list[list[Window]] | UnsetType = UNSET
+    stamps: StampReport | UnsetType = UNSET
+    tcp_before: TcpCounters | UnsetType | None = UNSET
+    unhandled: Unhandled | UnsetType | None = UNSET
+    unreadable: Unreadable | UnsetType = UNSET
 
 
-class Knob(TypedDict):
+class Knob(Document):
     """A setting and its state."""
 
     name: str
@@ -581,7 +583,7 @@ Whose = Literal["person", "running", "nobody"]
 """Who restores a setting."""
 
 
-class Left(TypedDict):
+class Left(Document):
     """A setting whose value differs from the original."""
 
     name: str
@@ -592,7 +594,7 @@ class Left(TypedDict):
     unread: str | None
 
 
-class LogSummary(TypedDict):
+class LogSummary(Document):
     """Summary of a written log."""
 
     path: str
@@ -604,7 +606,7 @@ Occupy = Literal["wall", "cpu"]
 """The clock that measures service times."""
 
 
-class ProbeCost(TypedDict):
+class ProbeCost(Document):
     """Run time of one probe, measured after the trace; it includes the cost of the measurement."""
 
     probe: str
@@ -612,7 +614,7 @@ class ProbeCost(TypedDict):
     ns: Count
 
 
-class Restored(TypedDict):
+class Restored(Document):
     """A setting that was restored, or could not be."""
 
     name: str
@@ -620,7 +622,7 @@ class Restored(TypedDict):
     failure: str | None
 
 
-class ServedTotals(TypedDict):
+class ServedTotals(Document):
     """Sums over the requests of one thread or of all threads.
 
     Only requests that take service time count as served (memcached: get, set, add, replace, delete; HTTP:
@@ -640,7 +642,7 @@ class ServedTotals(TypedDict):
     sets: Count
 
 
-class TimeDistribution(TypedDict):
+class TimeDistribution(Document):
     """A distribution of times in nanoseconds."""
 
     count: Count
@@ -654,7 +656,7 @@ class TimeDistribution(TypedDict):
     bins: list[tuple[Count, Count]]
 
 
-class ServerSummary(TypedDict):
+class ServerSummary(Document):
     """The final summary of a server."""
 
     total: ServedTotals
@@ -670,7 +672,7 @@ class ServerSummary(TypedDict):
     log: LogSummary | None
 
 
-class TraceCost(TypedDict):
+class TraceCost(Document):
     """Cost of the trace itself."""
 
     reader_ns: Count
@@ -679,7 +681,7 @@ class TraceCost(TypedDict):
     probes: list[ProbeCost]
 
 
-class TraceCounts(TypedDict):
+class TraceCounts(Document):
     """Counts of traced requests and losses, in the order of `enum count` of the probes.
 
     `seen` = `done` + the four causes + requests still open at the end of the trace.
@@ -706,7 +708,7 @@ class TraceCounts(TypedDict):
     datagrams: Count
 
 
-class Watched(TypedDict):
+class Watched(Document):
     """Observations of one CPU, in nanoseconds of the monotonic clock."""
 
     cpu: Count
@@ -718,4 +720,4 @@ class Watched(TypedDict):
     cpu_ns: Count
     spans_ns: list[list[Count]]
     missed: Count
-    unsure_ns: NotRequired[list[list[Count]] | None]
+    unsure_ns: list[list[Count]] | UnsetType | None = UNSET

@@ -27,7 +27,7 @@ from typing import (
 
 import msgspec
 
-from hindmost.core.documents import read_json
+from hindmost.core.documents import read_bytes, read_json
 from hindmost.core.store import older
 from hindmost.core.store.types import Note
 
@@ -63,6 +63,20 @@ def load(path: Path, kind: type[Document]) -> Document:
         return msgspec.convert(read_document(path), kind)
     except msgspec.ValidationError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def load_written(path: Path, kind: type[Document]) -> Document:
+    """Read a document as `load` does, but much faster if this version wrote it; no number may be infinite.
+
+    Raises
+    ------
+    OSError, ValueError
+        If it cannot be read, or is no document of this type.
+    """
+    try:
+        return msgspec.json.decode(read_bytes(path), type=kind)
+    except (msgspec.MsgspecError, RecursionError):  # of an older version, or damaged
+        return load(path, kind)
 
 
 def revive(document: dict[str, Any]) -> dict[str, Any]:

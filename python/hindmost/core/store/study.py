@@ -30,10 +30,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hindmost.core.documents import read_bytes, read_json, write_whole
+from hindmost.core.documents import read_json, write_whole
 from hindmost.core.store.kinds import go_on
 from hindmost.core.store.manifest import RunRecord
-from hindmost.core.store.reading import load
+from hindmost.core.store.reading import load_written
 from hindmost.errors import StudyError, UsageError
 
 Part = TypeVar("Part")
@@ -286,7 +286,7 @@ class Study:
 
 def _run(folder: Path) -> StoredRun:
     try:
-        return StoredRun(int(folder.name), folder, _record(folder / "run.json"))
+        return StoredRun(int(folder.name), folder, load_written(folder / "run.json", RunRecord))
     except (OSError, ValueError) as error:
         raise StudyError(
             "unreadable-file" if isinstance(error, PermissionError) else "damaged-run",
@@ -295,13 +295,6 @@ def _run(folder: Path) -> StoredRun:
             path=str(folder / "run.json"),
             run=int(folder.name),
         ) from None
-
-
-def _record(path: Path) -> RunRecord:
-    try:
-        return msgspec.json.decode(read_bytes(path), type=RunRecord)
-    except (msgspec.MsgspecError, RecursionError):  # of an older version, or damaged
-        return load(path, RunRecord)
 
 
 _TOLERATED: ContextVar[list[str] | None] = ContextVar("tolerated", default=None)

@@ -20,6 +20,7 @@ from hindmost.core.plan.first import first_request
 from hindmost.core.run.readings import plan_of
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study, name_of, now_utc
+from hindmost.core.store.estimates import to_document
 from hindmost.core.study.kind import refuse_another
 from hindmost.core.targets import Attached, Managed, greet, parse_target
 from hindmost.errors import UsageError
@@ -197,7 +198,7 @@ def _diagnosis(looks: int) -> dict[str, Any]:
         if not any(finding["mark"] == "unfit" for finding in host["findings"]):
             break
     host.pop("noise", None)
-    host["findings"].append(left_finding())
+    host["findings"].append(to_document(left_finding()))
     return host
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from hindmost.core.notes import Note
+from hindmost.core.store.engine import TraceCost, TraceCounts
 from hindmost.core.store.estimates import number
 from hindmost.core.tracing import document as documents
 from hindmost.core.tracing.advice import advise
@@ -69,7 +70,7 @@ def document_of(
     looks : tuple of CpuCounters, optional
         CPU counters before and after the trace.
     """
-    blocks, counts = traced["blocks"], traced["counts"]
+    blocks, counts = traced["blocks"], msgspec.convert(traced["counts"], TraceCounts)
     whole = decompose(blocks)
     assert whole is not None
     names_of_kinds = dict.fromkeys(kind["kind"] for block in blocks for kind in block["kinds"])
@@ -101,7 +102,7 @@ def document_of(
         ),
         blocks=whole.blocks,
         counts=counts,
-        matched=counts["done"] / (counts["done"] + lost),
+        matched=counts.done / (counts.done + lost),
         unmatched=unmatched,
         threads=threads,
         connections=connections,
@@ -111,7 +112,7 @@ def document_of(
         who=who,
         taken=None if looks is None else summarize_interference(*looks, who),
         service=_service(traced, used_ns or {}, whole, request.one_connection_in),
-        cost=traced["cost"],
+        cost=msgspec.convert(traced["cost"], TraceCost),
         notes=[],
         advice=[],
         profile=msgspec.convert(traced["profile"], documents.Profile | None),
@@ -257,13 +258,13 @@ def _share_between_kinds(whole: Decomposition, kinds: list[Decomposition]) -> fl
     return min(1.0, spread / variance)
 
 
-def _list_unmatched(counts: Mapping[str, int]) -> list[documents.UnmatchedRequests]:
+def _list_unmatched(counts: TraceCounts) -> list[documents.UnmatchedRequests]:
     unmatched = [
-        documents.UnmatchedRequests(cause=cause, requests=counts[cause], why=why)
+        documents.UnmatchedRequests(cause=cause, requests=requests, why=why)
         for cause, why in CAUSES.items()
-        if counts[cause]
+        if (requests := getattr(counts, cause))
     ]
-    still = counts["seen"] - counts["done"] - sum(one.requests for one in unmatched)
+    still = counts.seen - counts.done - sum(one.requests for one in unmatched)
     if still > 0:
         unmatched.append(documents.UnmatchedRequests(cause="open", requests=still, why=_OPEN))
     return unmatched
@@ -305,33 +306,33 @@ def _notes(request: TraceRequest, trace: Trace) -> list[Note]:
             "Requests are not separated: all bytes read before a reply count as one request (--protocol"
             " changes this).",
         )
-    if counts["unframed"]:
+    if counts.unframed:
         note(
             "unframed-bytes",
-            f"{counts['unframed']} times, bytes were not a {server.protocol} request (TLS, another protocol,"
+            f"{counts.unframed} times, bytes were not a {server.protocol} request (TLS, another protocol,"
             " or a connection in the middle of a request); the trace skipped them.",
-            count=counts["unframed"],
+            count=counts.unframed,
             protocol=server.protocol,
         )
-    if counts["unreadable"]:
+    if counts.unreadable:
         note(
             "unreadable-reads",
-            f"The trace could not look into {counts['unreadable']} reads (io_uring, splice, or several"
+            f"The trace could not look into {counts.unreadable} reads (io_uring, splice, or several"
             " buffers).",
-            count=counts["unreadable"],
+            count=counts.unreadable,
         )
-    if counts["stamp_missing"] > counts["done"] / 1000:
+    if counts.stamp_missing > counts.done / 1000:
         note(
             "missing-stamps",
-            f"{counts['stamp_missing']} segments had no network time stamp: their network_to_tcp is 0.",
-            count=counts["stamp_missing"],
+            f"{counts.stamp_missing} segments had no network time stamp: their network_to_tcp is 0.",
+            count=counts.stamp_missing,
         )
-    if counts["records_lost"]:
+    if counts.records_lost:
         note(
             "lost-records",
-            f"There was no room for {counts['records_lost']} single requests in the file; the figures include"
+            f"There was no room for {counts.records_lost} single requests in the file; the figures include"
             " all requests. Use a larger --every.",
-            count=counts["records_lost"],
+            count=counts.records_lost,
         )
     if (trace.all.closure or 0.0) > MOST_OPEN:
         note(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.core.notes import Note
+from hindmost.core.store.engine import TraceCounts
 from hindmost.core.tracing.document import StartProbe
 from hindmost.errors import UsageError
 
@@ -108,14 +108,14 @@ def _split_name(text: str) -> tuple[str, str]:
     return path, name
 
 
-def describe_begin(function: Function, counts: Mapping[str, int]) -> StartProbe:
+def describe_begin(function: Function, counts: TraceCounts) -> StartProbe:
     """Describe the function's calls for the trace's document."""
-    done = max(1, counts["done"])
+    done = max(1, counts.done)
     return StartProbe(
         file=str(function.file.resolve()),
         function=function.name,
-        share=1 - min(done, counts["not_begun"]) / done,
-        astray=counts["astray"] / done,
+        share=1 - min(done, counts.not_begun) / done,
+        astray=counts.astray / done,
     )
 
 

@@ -397,5 +397,5 @@ def read_trace(path: Path) -> Trace:
     """
     document = read_document(path)
     if isinstance(counts := document.get("counts"), dict):
-        document["counts"] = dict.fromkeys(TraceCounts.__annotations__, 0) | counts
+        document["counts"] = dict.fromkeys(TraceCounts.__struct_fields__, 0) | counts
     return msgspec.convert(document, Trace)

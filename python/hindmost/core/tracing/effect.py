@@ -14,10 +14,10 @@ def effect_notes(trace: Trace) -> list[Note]:
     """Report the effects of a trace on the server, unless they are small."""
     notes: list[Note] = []
     cost, service = trace.cost, trace.service
-    if service is not None and cost["costed_requests"]:
+    if service is not None and cost.costed_requests:
         # The probes are attached only during windows.
         part = min(1.0, trace.followed_s / trace.lasted_s)
-        probes_us = cost["probes_ns"] / cost["costed_requests"] / 1e3 * part
+        probes_us = cost.probes_ns / cost.costed_requests / 1e3 * part
         share = probes_us / service.mean_us
         if share > MOST_COST:
             notes.append(

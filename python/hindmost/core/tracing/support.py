@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hindmost import _engine
+from hindmost.core.store.engine import Finding, Mark
 from hindmost.errors import HindmostError, HostUnfit
-
-if TYPE_CHECKING:
-    from hindmost.core.store.engine import Finding
 
 _HINTS = {
     "trace-machine": "trace on an x86-64 host",
@@ -41,15 +38,8 @@ def check_tracing(root: Path = Path("/")) -> Finding:
     return _finding("note", error.message, why, error.hint)
 
 
-def _finding(mark: str, value: str, why: str, hint: str | None) -> Finding:
-    return {
-        "id": "stage_tracing",
-        "title": "Tracing of stages",
-        "value": value,
-        "mark": "fine" if mark == "fine" else "note",
-        "why": why,
-        "hint": hint,
-    }
+def _finding(mark: Mark, value: str, why: str, hint: str | None) -> Finding:
+    return Finding(id="stage_tracing", title="Tracing of stages", value=value, mark=mark, why=why, hint=hint)
 
 
 def _read_lockdown(root: Path) -> str | None:

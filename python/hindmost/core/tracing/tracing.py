@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from hindmost import _engine
+from hindmost.core.store.engine import TraceCounts
 from hindmost.core.tracing.answer import document_of
 from hindmost.core.tracing.begin_probe import Function
 from hindmost.core.tracing.document import Trace
@@ -214,41 +217,41 @@ class RunningTrace:
         used = Usage.read(server.pid).since(self._used)
         looks = None if self._look is None else (self._look, CpuCounters.read(server.pid))
         traced = json.loads(running.end())
-        counts = traced["counts"]
-        if not counts["done"]:
+        counts = msgspec.convert(traced["counts"], TraceCounts)
+        if not counts.done:
             raise Inconclusive(
                 "no-traced-requests",
                 f"the trace followed no request of port {server.port} from end to end in"
-                f" {traced['lasted_ns'] / 1e9:.1f} s: the server read {counts['seen']} requests, and"
-                f" {counts['unframed']} times the bytes were not a {server.protocol} request",
+                f" {traced['lasted_ns'] / 1e9:.1f} s: the server read {counts.seen} requests, and"
+                f" {counts.unframed} times the bytes were not a {server.protocol} request",
                 hint=_hint(counts),
                 port=server.port,
-                seen=counts["seen"],
-                unframed=counts["unframed"],
-                unreadable=counts["unreadable"],
-                arrived=counts["arrived"],
-                datagrams=counts["datagrams"],
+                seen=counts.seen,
+                unframed=counts.unframed,
+                unreadable=counts.unreadable,
+                arrived=counts.arrived,
+                datagrams=counts.datagrams,
                 protocol=server.protocol,
             )
         return document_of(self.request, traced, {**self._threads, **server.threads()}, used, looks)
 
 
-def _hint(counts: Mapping[str, int]) -> str:
-    if counts["unframed"]:
+def _hint(counts: TraceCounts) -> str:
+    if counts.unframed:
         return (
             "--protocol exchange counts all bytes read before a reply as one request (also TLS);"
             " --protocol length:OFFSET,WIDTH is for a protocol with a length field"
         )
-    if counts["unreadable"]:
+    if counts.unreadable:
         return (
-            f"{counts['unreadable']} reads used several buffers (readv, recvmsg) or io_uring, which the trace"
+            f"{counts.unreadable} reads used several buffers (readv, recvmsg) or io_uring, which the trace"
             " cannot read; use --protocol exchange, which counts all bytes read before a reply as one request"
         )
-    if counts["datagrams"]:
-        return f"{counts['datagrams']} UDP datagrams arrived, but the trace follows only TCP"
-    if counts["arrived"] and not counts["before"]:
+    if counts.datagrams:
+        return f"{counts.datagrams} UDP datagrams arrived, but the trace follows only TCP"
+    if counts.arrived and not counts.before:
         return (
-            f"{counts['arrived']} segments arrived that the server did not read by a system call that the"
+            f"{counts.arrived} segments arrived that the server did not read by a system call that the"
             " trace sees: it cannot follow splice between sockets, or a server that hangs"
         )
     return "put load on the server: run hindmost measure in another terminal"

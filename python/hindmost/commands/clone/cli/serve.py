@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -65,7 +64,7 @@ def serve(
     from hindmost.commands.clone.view.serving import certificate_lines, view
     from hindmost.core.laws import parse_law
     from hindmost.core.plan.units import parse_rate
-    from hindmost.core.store.estimates import encode
+    from hindmost.core.store.estimates import encode, to_document
     from hindmost.present.terminal import render_terminal
 
     check_counts(requests, seed)
@@ -83,7 +82,7 @@ def serve(
     serving = Serving(loaded, protocol, address, _processors(cpus), idle, occupy, seed, log)
     found = serving.certificate()
     if certificate and json_:
-        print(json.dumps({"schema": "hindmost.certificate/1", **found}, allow_nan=False))
+        print(encode({"schema": "hindmost.certificate/1", **to_document(found)}))
         return Exit.DONE
     say(*certificate_lines(found, loaded.mean_busy_us))
     if certificate:

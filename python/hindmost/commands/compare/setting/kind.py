@@ -45,7 +45,7 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
         )
     request = SettingRequest.read(study)
     for one in recover(FOLDER):
-        talk.say(f"restored after a study that was killed: {one['name']} is {one['value']} again")
+        talk.say(f"restored after a study that was killed: {one.name} is {one.value} again")
     text = f"{plan.target} at {numbers.rate(plan.rate_per_s)}, {', '.join(request.levels)}"
     announce(study, plan, text, len(request.stages[0]) + (1 + NEAR_BEST) * request.refine, talk)
     if plan.server_host is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
 
 from hindmost import _engine
 from hindmost.cli.options import OUTPUT, TARGET, Json, option, switch
@@ -53,6 +54,7 @@ def doctor(
     from hindmost.core.knobs import left_finding
     from hindmost.core.plan import parse_duration
     from hindmost.core.privileges import NEEDS
+    from hindmost.core.store.engine import Checkup
     from hindmost.core.store.estimates import encode
     from hindmost.core.tracing.support import check_tracing
     from hindmost.present.terminal import render_terminal
@@ -80,16 +82,16 @@ def doctor(
             option=f"--{given[0]}",
         )
     server = _server(MeasureRequest(target=target, **secured)) if target is not None else None
-    found = json.loads(_engine.doctor("/", seconds, server))
+    found = msgspec.json.decode(_engine.doctor("/", seconds, server), type=Checkup)
     report = Doctor(
         schema="hindmost.doctor/2",
-        facts=found["facts"],
-        noise=found["noise"],
-        findings=[*found["findings"], left_finding(), check_tracing()],
+        facts=found.facts,
+        noise=found.noise,
+        findings=[*found.findings, left_finding(), check_tracing()],
         privileges=[Privilege(met=need.is_met(), **asdict(need)) for need in NEEDS],
     )
     print(encode(report) if json_ else render_terminal(doctor_view(report)))
-    unfit = any(finding["mark"] == "unfit" for finding in report.findings)
+    unfit = any(finding.mark == "unfit" for finding in report.findings)
     return Exit.UNFIT if unfit else Exit.DONE
 
 

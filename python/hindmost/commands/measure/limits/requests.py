@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from hindmost.core.run.figures import RunFigures, add_counts
+from hindmost.core.run.figures import RunFigures
 from hindmost.core.run.limits import ERROR_INCONCLUSIVE, SAMPLES_INCONCLUSIVE
 from hindmost.core.run.text import percent
 from hindmost.core.store import measure as documents
+from hindmost.core.store.engine import Counts as ClientCounts
 from hindmost.core.store.estimates import numbers
 from hindmost.core.store.types import Counts, Reason
 
@@ -38,7 +39,7 @@ def collect_requests(runs: Sequence[RunFigures]) -> Requests:
             name: RequestFigures(
                 numbers(values),
                 run.kind_counts[name],
-                min(_with_latency(add_counts([one.result["kinds"][name]])) for one in run.clients),
+                min(_with_latency(one.result.kinds[name]) for one in run.clients),
             )
             for name, values in run.kind_values.items()
         }
@@ -62,7 +63,7 @@ def narrow(document: documents.Measure, name: str, requests: Requests) -> docume
     return replace(document, runs=runs, isolated=None, reasons=reasons + _own_reasons(name, counted))
 
 
-def _with_latency(counts: Counts) -> int:
+def _with_latency(counts: ClientCounts) -> int:
     """Return how many requests have a latency; errors have none."""
     return counts.scheduled - counts.errors
 

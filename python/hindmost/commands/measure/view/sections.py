@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from hindmost.commands.measure.view import charts, fleet, instrument, proof, tables, wording
 from hindmost.commands.measure.view.account import outcomes
 from hindmost.commands.measure.view.limits import limit_section
@@ -533,7 +535,7 @@ def _host(doc: Measure) -> Section:
             FINDING_TONES.get(one["mark"], "note"),
             None if one["mark"] == "fine" else one["hint"],
         )
-        for one in doc.host["findings"]
+        for one in msgspec.to_builtins(doc.host["findings"])  # of a manifest, or of a document that was read
     ]
     facts = writing.pairs(doc.host["facts"])
     empty = "" if findings or facts else "No facts about the host were stored."

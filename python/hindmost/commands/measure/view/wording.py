@@ -28,10 +28,10 @@ def stamps_text(doc: Measure) -> str:
     seen = [one for one in found if one]
     if not seen:
         return "by kernel time stamps of a sample"
-    whose = "the network card's" if seen[0]["source"] == "hardware" else "the kernel's"
-    asked, came = sum(one["requested"] for one in seen), sum(one["received"] for one in seen)
+    whose = "the network card's" if seen[0].source == "hardware" else "the kernel's"
+    asked, came = sum(one.requested for one in seen), sum(one.received for one in seen)
     return (
-        f"by {whose} time stamps of one request in {seen[0]['every']}"
+        f"by {whose} time stamps of one request in {seen[0].every}"
         f" ({numbers.count(came)} of {numbers.count(asked)} received)"
     )
 

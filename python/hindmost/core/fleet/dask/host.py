@@ -219,10 +219,12 @@ class Host:
 
     async def recover(self, _: dict[str, Any]) -> list[dict[str, str | None]]:
         """Restore what a killed process left set here; return the settings."""
+        from msgspec.structs import asdict
+
         from hindmost.core.knobs import recover
 
         async with self._changing:
-            return await asyncio.to_thread(recover)
+            return [asdict(one) for one in await asyncio.to_thread(recover)]
 
     def _running_team(self) -> HostTeam:
         if self._team is None:

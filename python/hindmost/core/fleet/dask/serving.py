@@ -7,7 +7,6 @@ them, which its administrator put there. Settings for one start are those of a s
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from typing import Any
 from hindmost import _engine
 from hindmost.core.knobs import Knob, kind_of, knob_of
 from hindmost.core.knobs.force import in_force, processors, refuse_words, start_spec
-from hindmost.core.knobs.journal import FOLDER, call_engine, check_restored
+from hindmost.core.knobs.journal import FOLDER, call_engine, undo_change
 from hindmost.core.targets import Managed, ManagedServer, parse_target
 from hindmost.errors import HindmostError, HostUnfit, TargetError, UsageError
 
@@ -139,4 +138,4 @@ def unset_knob(name: str) -> None:
     HindmostError
         If it cannot be restored; it stays in the journal.
     """
-    check_restored(json.loads(call_engine(lambda: _engine.undo_knob(name, str(FOLDER), os.getpid()))))
+    undo_change(name, FOLDER)

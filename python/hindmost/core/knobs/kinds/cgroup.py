@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import re
 import secrets
@@ -21,7 +20,7 @@ from typing import Any
 
 from hindmost import _engine
 from hindmost.core.documents import read_kernel
-from hindmost.core.knobs.journal import call_engine, check_restored
+from hindmost.core.knobs.journal import call_engine, undo_change
 from hindmost.core.knobs.knob import Idle, refuse_level, undo_on_exit
 from hindmost.core.notes import Note
 from hindmost.core.targets import Managed, ManagedServer
@@ -259,10 +258,7 @@ def temporary_group(name: str, group: Path, level: str, journal: Path) -> Iterat
     """
     folder = str(group).lstrip("/")
 
-    def undo() -> None:
-        check_restored(json.loads(call_engine(lambda: _engine.undo_knob(name, str(journal), os.getpid()))))
-
-    with undo_on_exit(undo):
+    with undo_on_exit(lambda: undo_change(name, journal)):
         call_engine(lambda: _engine.promise_folder(name, folder, level, str(journal), os.getpid()))
         try:
             group.mkdir()

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from hindmost import _engine
 from hindmost.core.knobs import steps
-from hindmost.core.knobs.journal import call_engine, check_restored
+from hindmost.core.knobs.journal import call_engine, undo_change
 from hindmost.core.knobs.knob import Idle, refuse_level, undo_on_exit
 from hindmost.core.notes import Note
 from hindmost.core.targets import Managed
@@ -95,9 +95,7 @@ class Command(Idle):
             yield
 
     def _undo(self) -> None:
-        check_restored(
-            json.loads(call_engine(lambda: _engine.undo_knob(self.name, str(self.journal), os.getpid())))
-        )
+        undo_change(self.name, self.journal)
 
     def _output(self, command: str, *descriptors: int, level: str = "") -> str:
         """Run a command and return its output, stripped; raise an error if it fails."""

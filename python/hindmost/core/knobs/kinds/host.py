@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost import _engine
-from hindmost.core.knobs.journal import FOLDER, call_engine, check_name, check_restored, knobs
+from hindmost.core.knobs.journal import FOLDER, call_engine, check_name, knobs, undo_change
 from hindmost.core.knobs.knob import Idle, undo_on_exit
 from hindmost.core.notes import Note
 from hindmost.core.targets import Managed
@@ -60,20 +59,19 @@ class HostKnob(Idle):
         return {"name": self.knob, "value": level}
 
     def _undo(self) -> None:
-        done = call_engine(lambda: _engine.undo_knob(self.knob, str(self.journal), os.getpid(), self.root))
-        check_restored(json.loads(done))
+        undo_change(self.knob, self.journal, self.root)
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path, root: str = "/") -> HostKnob:
     """Make the setting ``knob = "NAME"``; `sets` includes settings that share files with it."""
     settings = knobs(journal, root)
     knob = check_name(what["knob"], list(settings))
-    files = set(settings[knob]["files"])
-    overlapping = {name for name, other in settings.items() if files & set(other["files"])} | {knob}
+    files = set(settings[knob].files)
+    overlapping = {name for name, other in settings.items() if files & set(other.files)} | {knob}
     return HostKnob(knob, journal, frozenset(f"host:{name}" for name in overlapping), root)
 
 
 def missing() -> Note | None:
     """Return why no setting of the host can be changed here."""
-    settable = [knob for knob in knobs(FOLDER).values() if knob["missing"] is None]
+    settable = [knob for knob in knobs(FOLDER).values() if knob.missing is None]
     return None if settable else Note("needs-root", "only root may change settings of this host")

@@ -72,7 +72,7 @@ class ServerCounters(Companion):
             busy=sum(cpu[name] for cpu in cpus for name in ("user", "nice", "system")),
             ticks=sum(cpu[name] for cpu in cpus for name in whole),
             tcp=json.loads(_engine.tcp_counters(self._pid)) if here else None,
-            queues=msgspec.json.decode(_engine.socket_queues(self._port, self._pid), type=SocketQueues)
+            queues=msgspec.json.decode(_engine.socket_queues(self._port, self._pid), type=SocketQueues | None)
             if here and self._port is not None
             else None,
         )

@@ -100,7 +100,7 @@ def run_isolated(
         The run's folder.
     record : RunRecord
         Contents of ``run.json``.
-    results : sequence of InstanceResult
+    results : sequence of ClientResult
         Results of its clients.
     plan : MeasurePlan
         The run's plan.
@@ -116,7 +116,7 @@ def run_isolated(
     StudyError
         If the sampled requests cannot be read.
     """
-    if any("away" not in thread for result in results for thread in result["threads"]):
+    if not all(thread.away for result in results for thread in result.threads):
         return None
     interference = find_interference(record, results, plan)
     if isinstance(interference, Refusal):
@@ -329,7 +329,7 @@ def _service(
 ) -> Service | Refusal:
     """Return the server's utilization: its CPU time over the CPU time that interference left."""
     used = record.server_cpu_share
-    answered = sum(result["achieved_per_s"] for result in results)
+    answered = sum(result.achieved_per_s for result in results)
     if used is None or not answered:
         return Refusal(
             "unknown-cpu-time" if used is None else "empty-sample",

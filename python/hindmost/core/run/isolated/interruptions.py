@@ -61,7 +61,7 @@ def find_interference(
     ----------
     record : RunRecord
         Contents of ``run.json``.
-    results : sequence of InstanceResult
+    results : sequence of ClientResult
         With ``away`` of each worker.
     plan : MeasurePlan
         The run's plan.
@@ -71,31 +71,31 @@ def find_interference(
     spans: list[tuple[int, int, int]] = []
     limits: list[int] = []
     watched = cast("list[Watched]", record.sentinel)
-    zero, length = results[0]["measured_from_ns"], int(plan.duration_s * 1e9)
+    zero, length = results[0].measured_from_ns or 0, int(plan.duration_s * 1e9)
     for watch in watched:
-        if not (watch["from_ns"] <= zero and zero + length <= watch["to_ns"]):
+        if not (watch.from_ns <= zero and zero + length <= watch.to_ns):
             return Refusal(
                 "clock-mismatch",
-                f"the sentinel on CPU {watch['cpu']} did not watch all of the measurement, by its clock",
+                f"the sentinel on CPU {watch.cpu} did not watch all of the measurement, by its clock",
                 "clients and server on one host whose clock does not jump",
-                {"cpu": watch["cpu"]},
+                {"cpu": watch.cpu},
             )
         spans += [
             (alive - zero, (alive + scheduled) // 2 - zero, woken - zero)
-            for alive, scheduled, woken in watch["spans_ns"]
+            for alive, scheduled, woken in watch.spans_ns
         ]
-        limits.append(watch["period_ns"] + watch["late_ns"])
-    late = [
-        (scheduled - zero, woken - zero) for watch in watched for _, scheduled, woken in watch["spans_ns"]
-    ]
+        limits.append(watch.period_ns + watch.late_ns)
+    late = [(scheduled - zero, woken - zero) for watch in watched for _, scheduled, woken in watch.spans_ns]
     from_server = Interruptions.from_times(
         [scheduled for scheduled, _ in late], [woken for _, woken in late]
     ).taken(0, length)
-    away = [thread["away"] for result in results for thread in result["threads"]]
+    away = [thread.away for result in results for thread in result.threads if thread.away]
     if plan.pacing == "spin":
-        spans += [(on, on, off) for gaps in away for on, off in gaps["spans_ns"]]
-        limits += [gaps["idle_ns"] for gaps in away]
-    missed = sum(source["missed"] for source in (*watched, *(away if plan.pacing == "spin" else ())))
+        spans += [(on, on, off) for gaps in away for on, off in gaps.spans_ns]
+        limits += [gaps.idle_ns for gaps in away]
+    missed = sum(watch.missed for watch in watched)
+    if plan.pacing == "spin":
+        missed += sum(gaps.missed for gaps in away)
     if missed:
         return Refusal(
             "too-many-interruptions",
@@ -103,9 +103,7 @@ def find_interference(
             "a quieter host, or shorter runs",
             {"missed": missed, "seen": len(spans)},
         )
-    doubts = [
-        (alive - zero, woken - zero) for watch in watched for alive, _, woken in watch.get("unsure_ns") or ()
-    ]
+    doubts = [(alive - zero, woken - zero) for watch in watched for alive, _, woken in watch.unsure_ns or ()]
     on, likely, off = (list(column) for column in zip(*spans, strict=True)) if spans else ([], [], [])
     interruptions = Interruptions.from_times(on, off, seen_ns=float(max(limits)))
     doubted = None
@@ -118,7 +116,7 @@ def find_interference(
         from_server,
         _by_sentinel(watched, zero, length),
         ("sentinel", "spin gaps") if plan.pacing == "spin" else ("sentinel",),
-        float(max((gaps["call_ns"] for gaps in away), default=0)),
+        float(max((gaps.call_ns for gaps in away), default=0)),
         doubted,
         0.0 if doubted is None else doubted.taken(0, length) - interruptions.taken(0, length),
     )
@@ -128,7 +126,7 @@ def _by_sentinel(watched: Sequence[Watched], zero: int, length: int) -> float:
     each = []
     for watch in watched:
         spans = [
-            ((alive + scheduled) // 2 - zero, woken - zero) for alive, scheduled, woken in watch["spans_ns"]
+            ((alive + scheduled) // 2 - zero, woken - zero) for alive, scheduled, woken in watch.spans_ns
         ]
         each.append(
             Interruptions.from_times([on for on, _ in spans], [off for _, off in spans]).taken(0, length)
@@ -156,7 +154,7 @@ def _find_obstacle(record: RunRecord, results: Sequence[ClientResult], plan: Mea
             "separate CPUs for clients and server: a machine (or cpuset) with two, then --server-cpus and"
             " --client-cpus, or taskset for a server that runs already",
         )
-    stops = sum(quota["periods"] for result in results if (quota := result["host"]["throttled"]))
+    stops = sum(quota.periods for one in results if one.host and (quota := one.host.throttled))
     if stops:
         return Refusal(
             "throttled",

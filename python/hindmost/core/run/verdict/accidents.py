@@ -63,9 +63,7 @@ def neighbour_values(neighbours: Sequence[Neighbour]) -> list[dict[str, Any]]:
 
 def keep_off(e: Evidence, neighbours: Sequence[Neighbour]) -> str:
     """Return the command that keeps the busiest program off the clients' CPUs."""
-    clients = {
-        thread["cpu"] for run in e.runs for client in run.clients for thread in client.result["threads"]
-    }
+    clients = {thread.cpu for run in e.runs for client in run.clients for thread in client.result.threads}
     cpus = ",".join(str(cpu) for cpu in sorted(cpu for cpu in clients if cpu is not None))
     programs = [other for other in neighbours if not other.kernel]
     if neighbours and neighbours[0].kernel:

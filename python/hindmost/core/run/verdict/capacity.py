@@ -45,9 +45,9 @@ def shares(e: Evidence) -> Iterator[Reason]:
         (shares, p)
         for run in e.runs
         for client in run.clients
-        if not (run.counts.unsent or client.result["reconnects"])
-        for thread in client.result["threads"]
-        if (shares := thread.get("shares")) and (p := _chance(shares)) is not None
+        if not (run.counts.unsent or client.result.reconnects)
+        for thread in client.result.threads
+        if (shares := thread.shares) and (p := _chance(shares)) is not None
     ]
     if not results:
         return
@@ -56,14 +56,14 @@ def shares(e: Evidence) -> Iterator[Reason]:
         yield Reason(
             "uneven-connections",
             "note",
-            f"requests were not spread evenly over the {worst['connections']} connections of a worker:"
+            f"requests were not spread evenly over the {worst.connections} connections of a worker:"
             " each got"
-            f" {worst['least']} to {worst['most']} (chi-square {worst['chi_square']:.0f}, p = {p:.1g})",
+            f" {worst.least} to {worst.most} (chi-square {worst.chi_square:.0f}, p = {p:.1g})",
             "this is a bug in Hindmost: please report it with the study's manifest.json",
             values={
-                "connections": worst["connections"],
-                "least": worst["least"],
-                "most": worst["most"],
+                "connections": worst.connections,
+                "least": worst.least,
+                "most": worst.most,
                 "p": p,
             },
         )
@@ -71,6 +71,6 @@ def shares(e: Evidence) -> Iterator[Reason]:
 
 def _chance(shares: Shares) -> float | None:
     """Return the probability of shares at least as uneven as these."""
-    if shares["chi_square"] is None or shares["connections"] < 2:
+    if shares.chi_square is None or shares.connections < 2:
         return None
-    return chi_square_tail(shares["chi_square"], shares["connections"] - 1)
+    return chi_square_tail(shares.chi_square, shares.connections - 1)

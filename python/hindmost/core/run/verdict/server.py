@@ -47,7 +47,7 @@ def missing_replies(e: Evidence) -> Iterator[Reason]:
     errors = totals["errors"] / scheduled
     if errors > limits.ERROR_MIND:
         message = next(
-            (m for run in e.runs for client in run.clients if (m := client.result.get("first_error"))), None
+            (m for run in e.runs for client in run.clients if (m := client.result.first_error)), None
         )
         counts, broken = codes(e.runs), count_lost(e.runs)
         details = describe_errors(counts, broken)
@@ -90,13 +90,11 @@ def _quote(text: str) -> str:
 
 def unreadable_replies(e: Evidence) -> Iterator[Reason]:
     """The server sent bytes that are not a reply, or that no request had asked for."""
-    reports = [
-        report for run in e.runs for client in run.clients if (report := client.result.get("unreadable"))
-    ]
-    count = sum(report["count"] for report in reports)
+    reports = [report for run in e.runs for one in run.clients if (report := one.result.unreadable)]
+    count = sum(report.count for report in reports)
     if not count:
         return
-    first = next((report["first"] for report in reports if report["first"]), "")
+    first = next((report.first for report in reports if report.first), "")
     yield Reason(
         "unreadable-replies",
         "note",
@@ -160,7 +158,7 @@ def warmup(e: Evidence) -> Iterator[Reason]:
     """Latency had not settled when the warm-up reached its limit."""
     if e.plan.warmup != "auto":
         return
-    unsteady = sum(any(i.result["warmup_ended"] == "never_steady" for i in run.clients) for run in e.runs)
+    unsteady = sum(any(i.result.warmup_ended == "never_steady" for i in run.clients) for run in e.runs)
     if unsteady:
         share = unsteady / len(e.runs)
         yield Reason(
@@ -175,7 +173,7 @@ def warmup(e: Evidence) -> Iterator[Reason]:
 
 def out_of_range(e: Evidence) -> Iterator[Reason]:
     """Latencies exceed the range that the calibration found."""
-    above = sum(client.result["calibration"]["above"] for run in e.runs for client in run.clients)
+    above = sum(client.result.calibration.above for run in e.runs for client in run.clients)
     scheduled = max(1, sum(run.counts.scheduled for run in e.runs))
     if above / scheduled > limits.OUT_OF_RANGE:
         yield Reason(

@@ -20,9 +20,7 @@ INTERFERENCE = ("steal", "noise_floor", "preemption", "load_average", "cpu_press
 
 def host(e: Evidence) -> Iterator[Reason]:
     """The machine is too noisy."""
-    steal = [
-        s for run in e.runs for client in run.clients if (s := client.result.get("steal_share")) is not None
-    ]
+    steal = [s for run in e.runs for one in run.clients if (s := one.result.steal_share) is not None]
     steal += [s for run in e.runs if (s := run.record.server_steal_share) is not None]
     if steal and max(steal) > limits.STEAL_MIND:
         yield Reason(
@@ -103,7 +101,7 @@ def method(e: Evidence) -> Iterator[Reason]:
 def _connections(e: Evidence) -> Iterator[Reason]:
     """The server closed connections after every reply, or now and then."""
     account = connections(e.runs)
-    closed = account.closed if account else sum(o.result["reconnects"] for run in e.runs for o in run.clients)
+    closed = account.closed if account else sum(o.result.reconnects for run in e.runs for o in run.clients)
     if account and account.by_turns:
         connect_us = [run.values[CONNECT][e.plan.labels[0]] for run in e.runs if CONNECT in run.values]
         time_text = f" ({format_us(mean(connect_us))} at {e.plan.labels[0]})" if connect_us else ""

@@ -12,26 +12,24 @@ def stamps(e: Evidence) -> Iterator[Reason]:
     """Wire latency was requested but is not available, or a clock was set during the measurement."""
     if e.plan.stamp_every == 0:
         return
-    reports = [
-        stamped for run in e.runs for client in run.clients if (stamped := client.result.get("stamps"))
-    ]
-    reasons = [(stamped["source"], stamped["reason"]) for stamped in reports if stamped["reason"]]
+    reports = [stamped for run in e.runs for one in run.clients if (stamped := one.result.stamps)]
+    reasons = [(stamped.source, stamped.reason) for stamped in reports if stamped.reason]
     missing = next(
-        (detail for source, detail in reasons if source is None or detail["code"] == "none_received"), None
+        (detail for source, detail in reasons if source is None or detail.code == "none_received"), None
     )
     if missing is not None:
         yield Reason(
             "no-time-stamps",
             "note",
-            f"there is no wire latency: {missing['text']}. The client's own part of the service latency is"
+            f"there is no wire latency: {missing.text}. The client's own part of the service latency is"
             " unknown",
             "`--stamps off` does without them; `--verify-wire` uses a packet capture instead",
-            values={"reason": missing["code"].replace("_", "-")},
+            values={"reason": missing.code.replace("_", "-")},
         )
-    steps = sum(stamped["clock_steps"] for stamped in reports)
+    steps = sum(stamped.clock_steps for stamped in reports)
     if steps:
-        largest = max(stamped["largest_step_ns"] for stamped in reports) / 1e3
-        left_out = sum(stamped["implausible"] for stamped in reports)
+        largest = max(stamped.largest_step_ns for stamped in reports) / 1e3
+        left_out = sum(stamped.implausible for stamped in reports)
         yield Reason(
             "clock-steps",
             "note",

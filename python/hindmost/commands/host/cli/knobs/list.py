@@ -32,7 +32,7 @@ def list_(
     if json_:
         print(encode(Knobs(knobs=every, kinds=other_kinds())))
     else:
-        shown = [knob for knob in every if all_ or knob["missing"] is None]
+        shown = [knob for knob in every if all_ or knob.missing is None]
         print(render_terminal(knobs_view(shown, other_kinds(), len(every) - len(shown))))
     return Exit.DONE
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
+
+import msgspec
 
 from hindmost import _engine
 from hindmost.cli.options import TARGET, Json, option
@@ -12,6 +13,7 @@ from hindmost.commands.host.cli.knobs.journal import FOLDER, Journal
 from hindmost.commands.host.document import Knobs
 from hindmost.core.exits import Exit
 from hindmost.core.knobs.journal import call_engine
+from hindmost.core.store.engine import Knob
 from hindmost.core.store.estimates import encode
 
 
@@ -27,10 +29,10 @@ def set_(
     The value stays until `hindmost host knobs restore` restores the old one. Settings do not survive a
     reboot.
     """
-    knob = json.loads(call_engine(lambda: _engine.set_knob(name, value, str(journal))))
+    knob = msgspec.json.decode(call_engine(lambda: _engine.set_knob(name, value, str(journal))), type=Knob)
     if json_:
         print(encode(Knobs(knobs=[knob])))
     else:
-        print(f"{name}  {knob['value']} (originally: {knob['found']})")
+        print(f"{name}  {knob.value} (originally: {knob.found})")
     say("to restore all settings: hindmost host knobs restore")
     return Exit.DONE
