@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_documents import complete
 from run_records import run_record
 
 from hindmost import MeasurePlan
 from hindmost.core.run.isolated import RunIsolated, find_refusal, run_isolated
 from hindmost.core.run.isolated.requests import RequestTimes
+from hindmost.core.store.engine import ClientResult
 from tests.stats.interference_worlds import Nanos, SimulatedRun, World, simulate
 
 PERIOD_NS, LATE_NS = 1_000_000, 100_000
@@ -70,12 +72,13 @@ def study(simulated: SimulatedRun, rho: float, exact: bool) -> list[RunIsolated]
         away: dict[str, Any] = {"idle_ns": 20_000, "call_ns": 200_000, "missed": 0, "spans_ns": []}
         if exact:
             away["spans_ns"] = list(zip(on.tolist(), off.tolist(), strict=True))
-        result: Any = {
+        given = {
             "measured_from_ns": zero,
             "achieved_per_s": inside.size / RUN_S,
             "host": {"throttled": None},
             "threads": [{"away": away}],
         }
+        result = complete(ClientResult, given)
         watched = sentinel | {"spans_ns": late}
         record = run_record(server_cpu_share=rho, target={"cpus": [0]}, sentinel=[watched])
         isolated = run_isolated(

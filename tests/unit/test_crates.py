@@ -20,6 +20,7 @@ LEVELS: tuple[set[str], ...] = (
 UNSAFE = (
     *(
         "sys/src/interface.rs",
+        "sys/src/perf.rs",
         "sys/src/signal.rs",
         "sys/src/process.rs",
         "sys/src/socket.rs",
