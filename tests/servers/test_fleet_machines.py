@@ -60,8 +60,8 @@ def test_a_client_behind_a_slow_link_is_named_and_a_server_restarts_on_its_machi
     assert max(hosts, key=lambda name: hosts[name]["latency_us"]["p50"]) == "b"
     assert max(hosts, key=lambda name: hosts[name]["share_of_slowest"]) == "b"
     targets = [run.record.target for run in Study.open(tmp_path / "study").runs()]
-    assert all(target["host"] == "server" for target in targets)
-    assert all(target["address"].startswith(two.server.address) for target in targets)
+    assert all(target.host == "server" for target in targets)
+    assert all(target.address.startswith(two.server.address) for target in targets)
     assert not two.server.commands(), "the server is still running"
 
 

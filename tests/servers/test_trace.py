@@ -20,10 +20,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bpf_numbers import open_numbers
+from engine_documents import complete
 from measuring import wait_for
 
 from hindmost import _engine
 from hindmost.cli import main
+from hindmost.core.store.engine import TraceCounts
 from hindmost.core.targets.ports import pick_free_port
 from hindmost.core.tracing import find_server
 from hindmost.core.tracing.begin_probe import Function, begin_notes, describe_begin
