@@ -424,7 +424,8 @@ def test_a_function_of_the_server_shows_when_each_request_of_a_batch_begins(tmp_
     for function, count in (("addReply", "not_begun"), ("createStringObject", "astray")):
         result, _ = trace_slow_redis(tmp_path, connect, function)
         counts = result.document["counts"]
-        (note,) = begin_notes(describe_begin(Function(Path("/usr/bin/redis-server"), function), counts))
+        wrong = Function(Path("/usr/bin/redis-server"), function)
+        (note,) = begin_notes(describe_begin(wrong, complete(TraceCounts, counts)))
         assert note.code == "wrong-begin-function"
         assert counts[count] > counts["done"] / 2, (counts["not_begun"], counts["astray"], counts["done"])
 
