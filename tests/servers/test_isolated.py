@@ -32,15 +32,15 @@ def run_with_victim(role: str, folder: Path) -> tuple[RunFigures, HostInterferen
 def test_the_sentinel_records_every_interruption_longer_than_its_period(tmp_path):
     run, interference = run_with_victim("server", tmp_path)
     (record,) = run.record.sentinel
-    sure = record["period_ns"] + record["late_ns"]
+    sure = record.period_ns + record.late_ns
     interruptions = [
         (on, off)
         for on, off in interference.spans
-        if on > record["from_ns"] and off < record["to_ns"] and off - on > sure
+        if on > record.from_ns and off < record.to_ns and off - on > sure
     ]
     assert len(interruptions) > 10
     for on, off in interruptions:
-        spans = [span for span in record["spans_ns"] if span[0] <= on and off <= span[2]]
+        spans = [span for span in record.spans_ns if span[0] <= on and off <= span[2]]
         assert len(spans) == 1, "from the last wake-up before the interruption to one after it"
     assert run.isolated is not None
     assert run.isolated.taken > 0.0

@@ -259,7 +259,7 @@ def test_a_program_is_profiled(monkeypatch):
     )
     assert result.rate_per_s > 0
     assert [axis.stressor for axis in result.axes] == ["int_add"]
-    assert "ordinary-threads" in [note["code"] for note in result.notes]
+    assert "ordinary-threads" in [note.code for note in result.notes]
     assert "int_add" in render_terminal(view_profile(result), width=100)
 
 

@@ -148,8 +148,8 @@ def test_a_program_is_profiled_by_a_counter(tmp_path: Path, any_share):
         budget_s=1,
         real_time=False,
     )
-    assert profile["method"]["unit"] == "counts"
-    assert 100 < profile["rate_per_s"] < 1e6
+    assert profile.method.unit == "counts"
+    assert 100 < profile.rate_per_s < 1e6
 
 
 def test_a_run_is_a_unit_and_includes_the_time_of_its_children(tmp_path: Path):

@@ -85,14 +85,14 @@ def check_coverage(address: str, folder: Path, host: Host, *, studies: int, leas
         plan = plan_of(address, seed=1_000 * number)
         result, _ = run_study(folder / str(number), plan, host)
         for name, us in truth.items():
-            one = result["latency_us"][name]
-            if one["low"] is None:
-                assert result["verdict"] == "inconclusive"
+            one = result.latency_us[name]
+            if one.low is None:
+                assert result.verdict == "inconclusive"
                 withheld += name == "p95"
                 continue
-            covered[name] += one["low"] <= us <= one["high"]
-        reached += result["stopping"]["reached"]
-        aside += len(result["excluded"]["runs"])
+            covered[name] += one.low <= us <= one.high
+        reached += result.stopping.reached
+        aside += len(result.excluded.runs)
     print(host, covered, reached, aside)
     answered = studies - withheld
     assert answered >= studies / 2
