@@ -72,7 +72,7 @@ def match_spells(
     results = [one.result for one in run.clients]
     known = find_interference(run.record, results, plan)
     assert isinstance(known, Interference), known
-    zero = results[0]["measured_from_ns"]
+    zero = results[0].measured_from_ns
     on, off = (np.array([span[i] for span in interference.spans]) - zero for i in (0, 1))
     inside = (on > 0) & (off < int(plan.duration_s * 1e9))
     on, off = on[inside], off[inside]
@@ -161,11 +161,7 @@ def costs(target: str, rate: str, rounds: int, seconds: float) -> None:
             cells.append(f"{quantile} {statistics.median(ours):.1f} us ({ratio:.3f})")
         busy = statistics.median(run.record.server_cpu_share for run in runs)
         told = runs[0].record.sentinel
-        own = (
-            f", {told[0]['cpu_ns'] / (told[0]['to_ns'] - told[0]['from_ns']):.2%} of a processor"
-            if told
-            else ""
-        )
+        own = f", {told[0].cpu_ns / (told[0].to_ns - told[0].from_ns):.2%} of a processor" if told else ""
         print(f"  {name:12}  {'  '.join(cells)}  server busy {busy:.3f}{own}")
 
 

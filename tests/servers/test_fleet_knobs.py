@@ -122,8 +122,8 @@ def test_factors_of_a_remote_server_are_set_on_its_machine_alone(two, tmp_path):
         assert len(runs) >= 3
         for run in runs:
             target = run.record.target
-            assert target["host"] == "server"
-            command = " ".join(target["command"])
+            assert target.host == "server"
+            command = " ".join(target.command)
             assert f"-t {int(name[-1]) + 1}" in command, command
 
 
