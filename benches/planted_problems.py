@@ -227,8 +227,8 @@ HEALTHY = (
 )
 
 
-def explain(problem: Problem, budget: str, folder: Path) -> tuple[dict, float, int]:
-    """Run the command; return its document, the seconds it took and its exit code."""
+def explain(problem: Problem, budget: str, folder: Path) -> tuple[dict, float]:
+    """Run the command; return its document and the seconds that it took."""
     target = problem.target
     if "\n" in target:
         file = folder / "server.toml"
@@ -252,7 +252,7 @@ def explain(problem: Problem, budget: str, folder: Path) -> tuple[dict, float, i
         done = subprocess.run([*command, "--json", "--quiet"], capture_output=True, text=True, check=False)
     if not done.stdout.startswith("{") or "error" in json.loads(done.stdout):
         raise SystemExit(f"{problem.name}: exit code {done.returncode}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout), time.monotonic() - begun, done.returncode
+    return json.loads(done.stdout), time.monotonic() - begun
 
 
 def first_causes(document: dict) -> list[str]:
@@ -277,6 +277,14 @@ def judge(problem: Problem, document: dict) -> tuple[str, str]:
     return cause, "right" if is_right else "other"
 
 
+def show_ratio(ratio: dict | None) -> str:
+    """Format a ratio and its interval."""
+    if ratio is None:
+        return ""
+    ends = "" if ratio["low"] is None else f" [{ratio['low']:.2f}, {ratio['high']:.2f}]"
+    return f"{ratio['value']:.2f}{ends}"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the problems; the exit code is 1 if an answer is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -298,13 +306,12 @@ def main(arguments: Sequence[str]) -> int:
         for one in chosen:
             folder = (options.out or Path(temporary)) / one.name.replace(" ", "-")
             folder.mkdir(parents=True)
-            document, seconds, _ = explain(one, options.budget, folder)
+            document, seconds = explain(one, options.budget, folder)
             cause, change = judge(one, document)
             wrong += cause == "missed" or (change == "other" and one in HEALTHY)
             fresh = document["confirmation"]
-            ratio = "" if fresh is None else fresh["ratios"].get(document["by"], {})
             labels = "" if fresh is None else f" ({' and '.join(fresh['labels'])})"
-            shown = f"{ratio['value']:.2f} [{ratio['low']}, {ratio['high']}]" if ratio else ""
+            shown = "" if fresh is None else show_ratio(fresh["ratios"].get(document["by"]))
             causes = ", ".join(dict.fromkeys(first_causes(document)))
             print(
                 f"| {one.name} | {causes} | {cause} | {change}{labels} | {shown} | {seconds:.0f} |",

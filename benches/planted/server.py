@@ -38,7 +38,7 @@ class Plant:
 def main(host: str, port: int, plant: Plant) -> None:
     """Serve until killed."""
     waiting: queue.Queue[tuple[socket.socket, threading.Event]] = queue.Queue()
-    heap = [{"number": number} for number in range(plant.heap)]
+    _heap = [{"number": number} for number in range(plant.heap)]
     log = os.open("log", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     lock, served = threading.Lock(), 0
     gc.disable()
@@ -91,7 +91,6 @@ def main(host: str, port: int, plant: Plant) -> None:
         if not plant.split:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=serve, args=(connection,), daemon=True).start()
-    del heap
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def _cell(cell: str | Cell) -> str:
 
 def _inline(text: str) -> str:
     """Escape a text outside backticks, so that a server's words are no markup and do not end a table row."""
-    words = " ".join(plain(text).split()) if numbers.THIN not in text else _squeeze(plain(text))
+    words = re.sub(r"[ \t\r\n]+", " ", plain(text)).strip(" ")  # but keep the narrow space before a unit
     parts = words.split("`")
     if len(parts) % 2 == 0:  # an unpaired backtick is no command
         return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", words)
@@ -66,8 +66,3 @@ def _inline(text: str) -> str:
         part.replace("|", "\\|") if place % 2 else re.sub(r"([\\*_{}\[\]<>#|])", r"\\\1", part)
         for place, part in enumerate(parts)
     )
-
-
-def _squeeze(text: str) -> str:
-    """Reduce white space, but keep the narrow space before a unit."""
-    return re.sub(r"[ \t\r\n]+", " ", text).strip()

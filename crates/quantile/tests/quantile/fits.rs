@@ -65,6 +65,19 @@ fn selection_does_not_depend_on_the_probed_samples() {
     };
 }
 
+/// Check that no step away from a fit, down to a hundred-thousandth, lowers the objective.
+fn check_small_steps(cells: &Cells, x: &Matrix, tau: f64, coefficients: &[f64], steps: u64) {
+    let here = objective(cells, x, coefficients, tau);
+    for i in 0..steps {
+        let step = 10.0_f64.powf(-5.0 * Draws::new(9, i).unit(99));
+        let moved: Vec<f64> = (coefficients.iter().enumerate())
+            .map(|(j, b)| b + step * (Draws::new(9, i).unit(j as u32) - 0.5))
+            .collect();
+        let there = objective(cells, x, &moved, tau);
+        assert!(there >= here * (1.0 - 1e-12), "{tau}: {there} {here}");
+    }
+}
+
 #[test]
 fn no_small_step_from_a_fit_improves_it() {
     for order in [1, 2] {
@@ -74,18 +87,7 @@ fn no_small_step_from_a_fit_improves_it() {
             let cells = Cells::new(&y, &cell_of, 16, None).unwrap();
             for tau in [0.05, 0.5, 0.95] {
                 let found = fit(&cells, &x, tau).unwrap();
-                let here = objective(&cells, &x, &found.coefficients, tau);
-                for i in 0..2_000 {
-                    let step = 10.0_f64.powf(-4.0 * Draws::new(9, i).unit(99));
-                    let moved: Vec<f64> = found
-                        .coefficients
-                        .iter()
-                        .enumerate()
-                        .map(|(j, b)| b + step * (Draws::new(9, i).unit(j as u32) - 0.5))
-                        .collect();
-                    let there = objective(&cells, &x, &moved, tau);
-                    assert!(there >= here * (1.0 - 1e-12), "{order} {tau}: {there} {here}");
-                }
+                check_small_steps(&cells, &x, tau, &found.coefficients, 2_000);
             }
         }
     }
@@ -188,18 +190,6 @@ fn a_fit_by_way_of_some_rows_is_the_fit_of_all() {
         let x = Matrix::new(columns + 1, entries);
         let found = fit(&cells, &x, tau).unwrap();
         assert!(found.pivots < 1_000, "{} pivots", found.pivots);
-        // Optimal: the subgradient at the fit contains zero. Residuals that are not zero determine it up to the pins.
-        let here = objective(&cells, &x, &found.coefficients, tau);
-        for i in 0..300 {
-            let step = 10.0_f64.powf(-5.0 * Draws::new(9, i).unit(99));
-            let moved: Vec<f64> = found
-                .coefficients
-                .iter()
-                .enumerate()
-                .map(|(j, b)| b + step * (Draws::new(9, i).unit(j as u32) - 0.5))
-                .collect();
-            let there = objective(&cells, &x, &moved, tau);
-            assert!(there >= here * (1.0 - 1e-12), "{columns} {tau}: {there} {here}");
-        }
+        check_small_steps(&cells, &x, tau, &found.coefficients, 300);
     }
 }
