@@ -143,3 +143,23 @@ fn walk_over(
     let (found, pivots) = walk(&some, start).ok()?;
     Some((found.into_iter().map(|(cell, place)| (cells[cell], place)).collect(), pivots))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cells, Matrix};
+
+    #[test]
+    fn many_rows_are_solved_by_way_of_some() {
+        let n = 20_000;
+        let draw = |i: u32, j: u64| unit(mix(u64::from(i) << 8 | j));
+        let entries = (0..n).flat_map(|i| [1.0, draw(i, 0), draw(i, 1)]).collect();
+        let y: Vec<f64> = (0..n).map(|i| draw(i, 0) - draw(i, 1) - (1.0 - draw(i, 2)).ln()).collect();
+        let cells = Cells::new(&y, &(0..n).collect::<Vec<_>>(), n as usize, None).unwrap();
+        let design = Matrix::new(3, entries);
+        for tau in [0.05, 0.5, 0.95] {
+            let found = solve(&Problem::new(&cells, &design, tau)).unwrap();
+            assert!(found.is_some(), "the rounds at {tau} did not end");
+        }
+    }
+}
