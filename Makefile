@@ -128,7 +128,7 @@ lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: no warnings all
 
 golden: .stamps/engine .stamps/dev ## Regenerate golden files and generated docs; read the difference before you commit it
 	@$(RUN) python docs/generate.py
-	@HINDMOST_REFRESH_GOLDEN=1 $(RUN) python -m pytest -q tests/golden/test_report_golden.py tests/golden/test_cli_text.py -k shows
+	@HINDMOST_REFRESH_GOLDEN=1 $(RUN) python -m pytest -q tests/golden/test_report_golden.py tests/golden/test_cli_text.py -k golden_file
 
 format: .stamps/dev ## Format the code with rustfmt and ruff
 	@$(RUN) cargo fmt
