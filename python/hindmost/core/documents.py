@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import fcntl
 import io
 import json
 import os
@@ -99,6 +100,40 @@ def write_whole(path: Path, content: bytes, mode: int | None = None, *, synced: 
         part_file.unlink(missing_ok=True)
         raise
     return path
+
+
+def append_line(handle: int, line: bytes) -> None:
+    """Append a line to a file that other processes append to as well, and wait until it is on disk.
+
+    A torn last line, left by a writer that was killed, is ended first. A line that cannot be written whole is
+    removed.
+
+    Parameters
+    ----------
+    handle : int
+        A file open for reading and appending.
+    line : bytes
+        Without its end.
+
+    Raises
+    ------
+    OSError
+        The line cannot be written.
+    """
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        end = os.fstat(handle).st_size
+        is_torn = end > 0 and os.pread(handle, 1, end - 1) != b"\n"
+        content = b"\n" * is_torn + line + b"\n"
+        try:
+            while content:
+                content = content[os.write(handle, content) :]
+        except OSError:
+            os.ftruncate(handle, end)
+            raise
+        os.fsync(handle)
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:

@@ -60,8 +60,8 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
     return float(chdtrc(degrees, statistic))
 
 
-def binomial_bounds(k: int, n: int, confidence: float) -> tuple[float, float]:
-    """Return Clopper and Pearson's interval for a share observed as k of n.
+def binomial_bounds(k: float, n: float, confidence: float) -> tuple[float, float]:
+    """Return Clopper and Pearson's interval for a share observed as k of n, which need not be whole numbers.
 
     Examples
     --------
