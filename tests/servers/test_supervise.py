@@ -7,12 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from measuring import wait_for
 from messages import assert_refused
 from plain_memcached import plain_memcached
+from profile_cards import card, write_card
 
 from hindmost.cli import main
+from hindmost.commands.colocate.documents.stored import load_supervised
+from hindmost.commands.colocate.program import identify_command, identify_process
 from hindmost.commands.colocate.supervision import procedure
 from hindmost.core.knobs.kinds.cgroup import hierarchy, missing
 
@@ -23,6 +28,10 @@ pytestmark = [
 ]
 BURN = f"{sys.executable} -c 'while True: pass'"
 EASY, IMPOSSIBLE = "p90<10s", "p90<1us"
+SHORT_BLOCKS = """
+from hindmost.commands.colocate.supervision import learning
+learning.BLOCK_S = 0.4
+"""
 VERB = """
 import functools, pathlib, sys
 from hindmost.cli import main
@@ -82,6 +91,39 @@ def test_an_impossible_promise_pauses_the_job_unless_it_has_fixed_cpus(server, c
     assert {window["processors"] for window in document["windows"]} == {1}
     assert len(document["windows"]) >= 3
     assert document["used_s"] > 0
+
+
+def test_what_a_supervision_observed_is_kept_next_to_the_profile(server, capsys, tmp_path):
+    profile = write_card(tmp_path, card("kv"))
+    code, document = supervise(capsys, server, EASY, "--learn", profile, "--name", "burn")
+    assert code == 0
+    assert document["learned"] == str(tmp_path / "kv.supervised.jsonl")
+    (block,), unreadable = load_supervised(Path(profile))
+    assert (block.server, block.job, unreadable) == ("kv", "burn", 0)
+    assert (block.windows, block.broken) == (len(document["windows"]), 0)
+    assert block.processors == document["processors"]
+    assert (block.percentile, block.limit_us, block.window_s) == (90.0, 1e7, 0.2)
+    assert block.server_program == identify_process(server[1].pid)
+    assert block.job_program == identify_command([sys.executable])
+    assert block.load is not None
+    assert 0 <= block.load <= 1
+    assert block.latency is not None
+
+
+def test_a_killed_supervision_leaves_whole_lines(server, journal, tmp_path):
+    profile = write_card(tmp_path, card("kv"))
+    arguments = ["--promise", EASY, "--window", "200ms", "--learn", profile]
+    words = [str(journal), "colocate", "supervise", server[0], BURN, *arguments]
+    process = subprocess.Popen([sys.executable, "-P", "-c", SHORT_BLOCKS + VERB, *words])
+    path = tmp_path / "kv.supervised.jsonl"
+    wait_for(lambda: path.exists() and path.read_text().count("\n") >= 2, "two blocks", 60)
+    process.kill()
+    process.wait()
+    found = load_supervised(Path(profile))
+    assert len(found.blocks) >= 2
+    assert found.unreadable == 0
+    assert {block.windows for block in found.blocks} == {2}
+    wait_for(lambda: not groups(process.pid), "the end of the job's group", 60)
 
 
 def test_a_job_that_cannot_be_supervised_is_refused_before_it_starts(server, capsys, tmp_path):

@@ -53,7 +53,8 @@ def test_profiles_that_cannot_be_run_together_are_refused(tmp_path, capsys):
     [
         (["predict", "kv", "job", "--lost", "10%", "--advise"], "--lost", "--advise"),
         (["predict", "kv", "job", "--measure", "--load", "50%"], "--load", "--measure"),
-        (["predict", "kv", "job", "--page", "x.html"], "--page", "profiles alone"),
+        (["predict", "kv", "job", "--out", "x.json"], "--out", "profiles alone"),
+        (["predict", "kv", "job", "--measure", "--all-evidence"], "--all-evidence", "--measure"),
         (["predict", "--lost", "10%", "--pairs", "x.json"], "--pairs", "--lost"),
         (["stressors", "--duty", "25%"], "--duty", "measuring all stressors"),
         (["stressors", "--run", "dram", "--picture", "x.svg"], "--picture", "--run"),

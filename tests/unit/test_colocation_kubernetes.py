@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from messages import raises
 from profile_cards import OTHER_PROCESSOR, card, share, write_card
+from supervised_blocks import minutes, write_blocks
 
 from hindmost.cli import main
 from hindmost.commands.colocate.prediction.bound import judge_pair
@@ -101,6 +102,24 @@ def test_in_strict_mode_unknown_losses_are_refused(judge):
         assert note.code == "loss-unknown"
         assert note.values["worst"] == (worst and pytest.approx(worst))
     assert list(judge.find_refusals(pod("memory"), nodes)) == ["new-0"]
+
+
+def test_supervised_windows_outrank_profiles_and_are_read_while_they_grow(judge, folder):
+    judge.strict = True
+    nodes = [node("busy", "kv", load="0.5"), node("busier", "kv", load="0.9")]
+    assert set(judge.find_refusals(pod("cache"), nodes)) == {"busy", "busier"}
+    write_blocks(folder / "kv.json", minutes(90))
+    assert set(judge.find_refusals(pod("cache"), nodes)) == {"busier"}
+    few = judge.scores(pod("cache"), nodes)["busy"]
+    write_blocks(folder / "kv.json", minutes(900, session="second"))
+    assert few < judge.scores(pod("cache"), nodes)["busy"] == 9
+    gauges, labels = judge.gauges(), '{job="cache",server="kv"}'
+    assert gauges[f"supervised_hours{labels}"] == 16.5
+    assert gauges[f"violations_bound{labels}"] == pytest.approx(1 - 0.05 ** (1 / 990))
+    write_blocks(folder / "lone.json", minutes(60, server="lone", job="quiet", broken=20))
+    note = judge.find_refusals(pod("quiet"), [node("lone-0", "lone")])["lone-0"]
+    assert (note.code, note.values["by"], note.values["hours"]) == ("server-would-lose", "supervised", 1.0)
+    assert note.values["least"] > 0.2
 
 
 def test_the_extender_answers_over_http(judge, folder):

@@ -214,7 +214,7 @@ VERBS = (
             Verb(
                 "predict",
                 "SERVER JOB... [OPTIONS]",
-                "Predict which jobs may run next to a server, from their profiles.",
+                "Predict which jobs may run next to a server, from profiles and evidence.",
                 (
                     "colocate predict server.json batch.json --within 10% --load 50%",
                     "colocate predict server.json zstd.json matmul.json --pairs pairs.json",
@@ -230,6 +230,7 @@ VERBS = (
                 (
                     "colocate supervise memcached://127.0.0.1:11211 'xz -9 -k big.tar' --promise 'p95<1ms'",
                     "colocate supervise http://127.0.0.1:80 4711 --promise 'p99<5ms' --probe 400",
+                    "colocate supervise http://127.0.0.1:80 ./encode --promise 'p95<5ms' --learn web.json",
                 ),
             ),
         ),

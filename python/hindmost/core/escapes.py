@@ -1,4 +1,4 @@
-"""Makes text from elsewhere safe for a terminal: a server, a process or a file may contain any characters."""
+"""Makes text from elsewhere safe for a terminal and for metrics: names may contain any characters."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ def plain(text: str) -> str:
     True
     """
     return text if text.isprintable() else _CONTROLS.sub("\ufffd", text)
+
+
+def escape_label(value: str) -> str:
+    r"""Escape the value of a label for the text format of Prometheus.
+
+    >>> escape_label('a "b"')
+    'a \\"b\\"'
+    """
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 class Plain:

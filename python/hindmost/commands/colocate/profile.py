@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from hindmost import _engine
 from hindmost.commands.colocate.documents.profiles import PROFILE_SCHEMA, Axis, Method, Profile
 from hindmost.commands.colocate.processor import choose_spare, read_processor
+from hindmost.commands.colocate.program import identify_command
 from hindmost.commands.colocate.runs import Runs
 from hindmost.commands.colocate.server import ServerUnderLoad
 from hindmost.commands.colocate.shares import LEAST_ROUNDS, growth, shares_lost, summarize_load
@@ -284,4 +285,5 @@ def _card(
         method=method,
         notes=[one.document() for one in noted],
         rows=rows_of(rounds),
+        program=identify_command(command),
     )

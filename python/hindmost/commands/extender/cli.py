@@ -66,6 +66,14 @@ def extender(
         str | None,
         option(LOAD, "SHARE", "Profiles: utilisation of servers if their node has no label. [default: 50%]"),
     ] = None,
+    violations: Annotated[
+        str | None,
+        option(
+            PROCEDURE,
+            "SHARE",
+            "Profiles: share of supervised windows that may break a server's promise. [default: 5%]",
+        ),
+    ] = None,
     strict: Annotated[
         bool, switch(PROCEDURE, "Profiles: also refuse nodes for which there is no prediction.", "--strict")
     ] = False,
@@ -79,13 +87,14 @@ def extender(
 
     Profiles: the label hindmost/job names the profile of a pod. The label hindmost/servers names the profiles
     of a node's servers, and nodes may also have hindmost/load and hindmost/within. A node is refused if a
-    server would certainly lose more than its limit, and otherwise scored by the remaining margin.
+    server would certainly lose more than its limit, and otherwise scored by the remaining margin. What
+    `hindmost colocate supervise --learn` kept next to a server's profile outranks the profiles.
 
     The extender reads its files again when they change. If a new file is incomplete, the last good one stays
     in force.
     """
     by_class = {"--runs": runs, "--api": api, "--reserve": reserve, "--cores": cores}
-    by_profile = {"--within": within, "--load": load, "--strict": strict}
+    by_profile = {"--within": within, "--load": load, "--violations": violations, "--strict": strict}
     if not what.exists():
         raise UsageError(
             "no-such-file", f"{what} does not exist", hint="hindmost harvest classify", path=str(what)
@@ -95,7 +104,9 @@ def extender(
         if value not in UNGIVEN:
             refuse_conflict(name, "profiles" if what.is_dir() else "classes")
     if what.is_dir():
-        return _answer_by_profiles(what, within or "10%", load or "50%", listen, port, strict=strict)
+        return _answer_by_profiles(
+            what, within or "10%", load or "50%", violations or "5%", listen, port, strict=strict
+        )
     return _answer_by_classes(
         what,
         runs,
@@ -108,7 +119,7 @@ def extender(
 
 
 def _answer_by_profiles(
-    folder: Path, within: str, load: str, listen: str, port: int | None, *, strict: bool
+    folder: Path, within: str, load: str, violations: str, listen: str, port: int | None, *, strict: bool
 ) -> int:
     from hindmost.commands.colocate.prediction.kubernetes import CardJudge, read_cards
     from hindmost.core.kubernetes import WatchedFile
@@ -119,6 +130,7 @@ def _answer_by_profiles(
         parse_share(within, "--within"),
         parse_percent(load, "--load"),
         strict,
+        parse_percent(violations, "--violations"),
     )
     return _answer(judge, listen, 9881 if port is None else port, judge.gauges, "hindmost_colocate")
 

@@ -16,6 +16,7 @@ from hindmost import __version__
 from hindmost.commands.measure.result import MeasureResult
 from hindmost.commands.study.api import open_study
 from hindmost.core.documents import write_whole
+from hindmost.core.escapes import escape_label
 from hindmost.core.names import nearest
 from hindmost.core.results.frames import Kept
 from hindmost.core.results.result import Result
@@ -146,7 +147,7 @@ def openmetrics(found: Sequence[Metric]) -> str:
         lines.append(f"# HELP hindmost_{name} {family[0].help}")
         suffix = "_total" if family[0].kind == "counter" else ""
         for one in family:
-            labels = ",".join(f'{_label(label)}="{_escape(value)}"' for label, value in one.labels.items())
+            labels = ",".join(f'{_label(key)}="{escape_label(value)}"' for key, value in one.labels.items())
             lines.append(f"hindmost_{name}{suffix}{{{labels}}} {_number(one.value)}")
     return "\n".join([*lines, "# EOF", ""])
 
@@ -250,7 +251,3 @@ def _number(value: float) -> str:
 def _label(name: str) -> str:
     """Return a name that OpenMetrics allows; factors of a study may have any."""
     return re.sub(r"^(?=\d)|\W", "_", name, flags=re.ASCII)
-
-
-def _escape(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -56,6 +56,15 @@ CODES: dict[str, Code] = {
         "There are too few measured pairs to guarantee this violation rate, so the upper bound is used.",
         "Measure more pairs, or accept a higher `--violations`.",
     ),
+    "unused-evidence": Code(
+        "Some supervised windows do not fit the question, so they do not count. The field `reason` says why:"
+        " another promise, processor model or version, a lighter load, or lines that cannot be read.",
+        "State `--promise` or `--load`, or use `--all-evidence` for other processors and versions.",
+    ),
+    "broken-without-job": Code(
+        "The server often exceeded its limit while the job was paused, so the job is not the cause.",
+        "Find the cause with `hindmost diagnose`.",
+    ),
     # Programs under measurement
     "program-ended": Code(
         "A program ended while it was being measured.", "Run the command on its own and check its exit code."

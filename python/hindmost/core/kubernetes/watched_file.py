@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -12,7 +13,10 @@ Kept = TypeVar("Kept")
 
 
 class WatchedFile(Generic[Kept]):
-    """A file that is reloaded when it changes; if it cannot be read, the last good content stays."""
+    """A file or a folder of files that is reloaded when it changes.
+
+    If it cannot be read, the last good content stays.
+    """
 
     def __init__(self, path: Path, read: Callable[[Path], Kept]) -> None:
         self.path, self.read = path, read
@@ -31,9 +35,11 @@ class WatchedFile(Generic[Kept]):
                 self.unreadable += 1
         return self.content
 
-    def _mark(self) -> tuple[int, int, int] | None:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+    def _mark(self) -> list[tuple[int, int, int]]:
+        """Return what changes when the file, or one in the folder, is written or replaced."""
+        marks = []
+        with contextlib.suppress(OSError):
+            paths = [self.path, *(sorted(self.path.iterdir()) if self.path.is_dir() else ())]
+            for found in (path.stat() for path in paths):
+                marks.append((found.st_mtime_ns, found.st_size, found.st_ino))
+        return marks

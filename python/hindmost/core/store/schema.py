@@ -51,6 +51,10 @@ DOCUMENTS: dict[str, tuple[str, str]] = {
         "commands.colocate.documents.supervision:Supervision",
         "Result of hindmost colocate supervise",
     ),
+    "supervised": (
+        "commands.colocate.documents.supervision:SupervisedBlock",
+        "A line of the evidence that hindmost colocate supervise --learn keeps",
+    ),
     "ring-view": ("commands.watch.document:RingView", "Result of hindmost watch show"),
     "merged": ("commands.watch.document:Merged", "Result of hindmost watch merge"),
     "diagnosis": ("commands.diagnose.document:Diagnosis", "Result of hindmost diagnose"),

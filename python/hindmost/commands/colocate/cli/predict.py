@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from hindmost.cli.modes import select_mode
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
@@ -17,11 +17,33 @@ from hindmost.errors import UsageError
 
 if TYPE_CHECKING:
     from hindmost.commands.colocate.documents.profiles import Profile
+    from hindmost.commands.colocate.prediction.decision import Sources
 
 EXITS = {"yes": Exit.DONE, "no": Exit.CROSSED, "unknown": Exit.INCONCLUSIVE}
 OWN = {
-    "": ("--within", "--load", "--pairs", "--violations", "--prometheus"),
-    "--advise": ("--within", "--load", "--server-cpus", "--unit", "--at", "--promise", "--out"),
+    "": (
+        "--within",
+        "--load",
+        "--pairs",
+        "--violations",
+        "--promise",
+        "--all-evidence",
+        "--prometheus",
+        "--page",
+    ),
+    "--advise": (
+        "--within",
+        "--load",
+        "--pairs",
+        "--violations",
+        "--promise",
+        "--all-evidence",
+        "--server-cpus",
+        "--unit",
+        "--at",
+        "--page",
+        "--out",
+    ),
     "--measure": ("--within", "--rates", "--cpu", "--other", "--budget", "--seed", "--page", "--out"),
     "--lost": ("--load", "--workers", "--service", "--beside", "--quantiles", "--seed"),
 }
@@ -36,12 +58,13 @@ class Options:
     load: str | None
     pairs: Path | None
     violations: str | None
+    promise: str | None
+    all_evidence: bool
     prometheus: Path | None
     advise: bool
     server_cpus: str | None
     unit: str | None
     at: str | None
-    promise: str | None
     measure: bool
     rates: str | None
     cpu: int | None
@@ -89,8 +112,30 @@ def predict(
     ] = None,
     violations: Annotated[
         str | None,
-        option(PROCEDURE, "SHARE", "With --pairs: share of yes answers that may be wrong. [default: 5%]"),
+        option(
+            PROCEDURE,
+            "SHARE",
+            "Share of supervised windows that may break the promise. With --pairs: share of yes answers that"
+            " may be wrong. [default: 5%]",
+        ),
     ] = None,
+    promise: Annotated[
+        str | None,
+        option(
+            TARGET,
+            "LIMIT",
+            "Answer from windows with this latency limit. [default: the last supervised one; p95<1ms in the"
+            " commands of --advise]",
+        ),
+    ] = None,
+    all_evidence: Annotated[
+        bool,
+        switch(
+            PROCEDURE,
+            "Also use windows on other processor models and of other versions of the programs.",
+            "--all-evidence",
+        ),
+    ] = False,
     prometheus: Annotated[
         Path | None,
         option(OUTPUT, "FILE", "Write the answer for one job to this file, in Prometheus text format."),
@@ -119,10 +164,6 @@ def predict(
             "URL",
             "With --advise: server address to use in the commands. [default: memcached://127.0.0.1:11211]",
         ),
-    ] = None,
-    promise: Annotated[
-        str | None,
-        option(TARGET, "LIMIT", "With --advise: latency limit to use in the commands. [default: p95<1ms]"),
     ] = None,
     measure: Annotated[
         bool,
@@ -182,7 +223,7 @@ def predict(
         int | None, integer_option(PROCEDURE, "With --measure or --lost: random seed.", least=0)
     ] = None,
     page: Annotated[
-        Path | None, option(OUTPUT, "FILE", "With --measure: write an HTML page to this file.")
+        Path | None, option(OUTPUT, "FILE", "Write an HTML page to this file; not with --lost.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -197,8 +238,9 @@ def predict(
     The server loses at most the sum of its losses to each resource that the job uses (Eq 3.3 of the SMiTe
     paper). The growth of p50 and p99 in its profile counts as well, and Eq 3.6 converts it to --load.
     Profiles from different processors are refused. With --pairs (from `colocate pairs`), a measured pair
-    answers for itself, and a model with a margin answers for the other pairs. The exit code is that of the
-    best job: 0 for yes, 3 for no, 4 for unknown.
+    answers for itself, and a model with a margin answers for the other pairs. What `colocate supervise
+    --learn` kept next to the server's profile outranks both. The exit code is that of the best job: 0 for
+    yes, 3 for no, 4 for unknown.
 
     --measure runs the server next to each job, and compares the growth of p50 and p99 with the prediction. It
     exits with 3 if p99 certainly grew by more than --within next to a job. --advise changes nothing: --out
@@ -210,12 +252,13 @@ def predict(
         load=load,
         pairs=pairs,
         violations=violations,
+        promise=promise,
+        all_evidence=all_evidence,
         prometheus=prometheus,
         advise=advise,
         server_cpus=server_cpus,
         unit=unit,
         at=at,
-        promise=promise,
         measure=measure,
         rates=rates,
         cpu=cpu,
@@ -245,28 +288,42 @@ def predict(
     from hindmost.commands.colocate.documents.stored import load_card
 
     cards = load_card(server), [load_card(one) for one in jobs]
-    if mode == "--advise":
-        return _advise(*cards, options, as_json=json_)
     if mode == "--measure":
         return _measure(*cards, options, as_json=json_)
-    return _rank(*cards, options, as_json=json_)
+    refuse_files({"--page": options.page})
+    sources = _load_sources(server, options)
+    return (_advise if mode == "--advise" else _rank)(*cards, options, sources, as_json=json_)
 
 
-def _rank(server: Profile, jobs: Sequence[Profile], options: Options, *, as_json: bool) -> int:
-    from hindmost.cli.outcome import write_in_place
-    from hindmost.commands.colocate.cli.output import print_document
-    from hindmost.commands.colocate.documents.stored import load_pairs
-    from hindmost.commands.colocate.prediction.decision import decide, rank_jobs
-    from hindmost.commands.colocate.view.decision import prometheus_text, view_answer, view_neighbours
-    from hindmost.core.plan import parse_percent
-    from hindmost.errors import HindmostError
+def _load_sources(server: Path, options: Options) -> Sources:
+    """Read what decides besides the profiles."""
+    from hindmost.commands.colocate.documents.stored import load_pairs, load_supervised
+    from hindmost.commands.colocate.prediction.observation import Observations, Promise
+    from hindmost.core.plan import parse_percent, parse_term
 
-    asked: dict[str, Any] = {
-        "within": options.share,
-        "load": options.utilisation,
+    promise = None
+    if options.promise is not None:
+        term = parse_term(options.promise, "promise", "'p95<1ms' or 'p99<5ms'")
+        if term.level is not None:
+            promise = Promise(round(100 * term.level, 10), term.limit)
+    return {
         "pairs": None if options.pairs is None else load_pairs(options.pairs),
         "violations": parse_percent(options.violations or "5%", "--violations"),
+        "observations": Observations(load_supervised(server), promise, options.all_evidence),
     }
+
+
+def _rank(
+    server: Profile, jobs: Sequence[Profile], options: Options, sources: Sources, *, as_json: bool
+) -> int:
+    from hindmost.cli.outcome import write_in_place
+    from hindmost.commands.colocate.cli.output import print_document
+    from hindmost.commands.colocate.prediction.decision import decide, rank_jobs
+    from hindmost.commands.colocate.view.decision import prometheus_text, view_answer, view_neighbours
+    from hindmost.errors import HindmostError
+    from hindmost.present.page import render_page
+
+    within, load = options.share, options.utilisation
     if len(jobs) > 1:
         if options.prometheus is not None:
             raise UsageError(
@@ -276,14 +333,18 @@ def _rank(server: Profile, jobs: Sequence[Profile], options: Options, *, as_json
                 option="--prometheus",
                 other="JOB",
             )
-        ranking = rank_jobs(server, jobs, **asked)
-        print_document(ranking, view_neighbours(ranking), as_json=as_json)
+        ranking = rank_jobs(server, jobs, within=within, load=load, **sources)
+        view = view_neighbours(ranking)
+        print_document(ranking, view, as_json=as_json)
+        write_files({options.page: render_page(view)})
         return EXITS[ranking.jobs[0].answer]
-    answer = decide(jobs[0], server, **asked)
+    answer = decide(jobs[0], server, within=within, load=load, **sources)
     failure = (
         None if options.prometheus is None else write_in_place(options.prometheus, prometheus_text(answer))
     )
-    print_document(answer, view_answer(answer), as_json=as_json)
+    view = view_answer(answer)
+    print_document(answer, view, as_json=as_json)
+    write_files({options.page: render_page(view)})
     if failure is not None:
         raise HindmostError(
             "unwritable-file",
@@ -295,13 +356,16 @@ def _rank(server: Profile, jobs: Sequence[Profile], options: Options, *, as_json
     return EXITS[answer.answer]
 
 
-def _advise(server: Profile, jobs: Sequence[Profile], options: Options, *, as_json: bool) -> int:
+def _advise(
+    server: Profile, jobs: Sequence[Profile], options: Options, sources: Sources, *, as_json: bool
+) -> int:
     from hindmost.commands.colocate.cli.output import print_document
     from hindmost.commands.colocate.prediction.advice import advise, files_of
     from hindmost.commands.colocate.view.advice import view_advice
     from hindmost.core.plan import parse_term
     from hindmost.core.store.files import install
     from hindmost.core.targets.cpus import parse_cpus
+    from hindmost.present.page import render_page
 
     cpus, asked = sorted(os.sched_getaffinity(0)), options.server_cpus
     try:
@@ -326,10 +390,17 @@ def _advise(server: Profile, jobs: Sequence[Profile], options: Options, *, as_js
     at, promise = options.at or "memcached://127.0.0.1:11211", options.promise or "p95<1ms"
     parse_term(promise, "promise")
     document = advise(
-        server, jobs, within=options.share, load=options.utilisation, cpus=cpus, server_cpus=own
+        server,
+        jobs,
+        within=options.share,
+        load=options.utilisation,
+        cpus=cpus,
+        server_cpus=own,
+        **sources,
     )
-    texts = files_of(document, options.unit)
-    print_document(document, view_advice(document, at, promise), as_json=as_json)
+    texts, view = files_of(document, options.unit), view_advice(document, at, promise)
+    print_document(document, view, as_json=as_json)
+    write_files({options.page: render_page(view)})
     if options.out is not None:
         say(*(f"wrote {path}" for path in install(options.out, texts)))
     return Exit.DONE

@@ -51,6 +51,18 @@ def supervise(
         int | None,
         integer_option(PROCEDURE, "Give the job this fixed number of processors and do not adapt it."),
     ] = None,
+    learn: Annotated[
+        Path | None,
+        option(
+            OUTPUT,
+            "PROFILE",
+            "The server's profile. Keep what is observed in a file next to it, for `colocate predict`.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        option(OUTPUT, "NAME", "With --learn: name of the job's profile. [default: the program's]"),
+    ] = None,
     verbose: Annotated[bool, switch(OUTPUT, "Print a line for every window.", "--verbose")] = False,
     out: Annotated[Path | None, option(OUTPUT, "FILE", "Write all windows to this JSON file.")] = None,
     json_: Json = False,
@@ -63,11 +75,19 @@ def supervise(
     ends with it, even after a kill -9. A job that was already running continues with its original settings. A
     job that leaves daemons behind runs until they end. The exit code is that of a failed job (128 and more: a
     signal). Otherwise it is 3 if fewer than 95 % of the windows met the limit.
+
+    --learn adds a line a minute to NAME.supervised.jsonl, next to the profile NAME.json: how many windows
+    kept the limit, with which job, share, load and host. `colocate predict` answers from what was observed.
     """
+    from contextlib import nullcontext
+
+    from msgspec.structs import replace
+
     from hindmost import _engine
     from hindmost.commands.colocate.cli.output import print_document
     from hindmost.commands.colocate.supervision.controller import Rules
     from hindmost.commands.colocate.supervision.document import document_of, window_of
+    from hindmost.commands.colocate.supervision.learning import record_evidence
     from hindmost.commands.colocate.supervision.procedure import SuperviseRequest
     from hindmost.commands.colocate.supervision.procedure import supervise as supervised
     from hindmost.commands.colocate.view.supervision import view_supervision, window_line
@@ -76,7 +96,7 @@ def supervise(
     from hindmost.core.plan import parse_duration
     from hindmost.core.plan.term import parse_term
     from hindmost.core.store.estimates import encode
-    from hindmost.errors import HostUnfit, UsageError
+    from hindmost.errors import HindmostError, HostUnfit, UsageError
 
     term = parse_term(promise, "promise", "'p95<1ms' or 'p99<5ms'")
     if term.level is None or term.above or term.isolated:
@@ -86,6 +106,10 @@ def supervise(
             hint="--promise 'p95<1ms'",
             option="--promise",
             value=promise,
+        )
+    if name is not None and learn is None:
+        raise UsageError(
+            "missing-argument", "--name needs --learn", hint="--learn server.json", option="--learn"
         )
     refuse_files({"--out": out})
     words = split_command(job)
@@ -118,13 +142,27 @@ def supervise(
 
     begun_ns = _engine.monotonic_ns()
 
-    def tell(told: WindowOutcome) -> None:
-        if verbose or told.why is not None:
-            say(window_line(window_of(told, begun_ns, term.limit), term.limit))
+    with nullcontext() if learn is None else record_evidence(learn, name, request) as recorder:
 
-    document = document_of(supervised(request, tell))
+        def tell(told: WindowOutcome) -> None:
+            if recorder is not None:
+                recorder.add(told)
+            if verbose or told.why is not None:
+                say(window_line(window_of(told, begun_ns, term.limit), term.limit))
+
+        document = document_of(supervised(request, tell))
+    if recorder is not None:
+        document = replace(document, learned=str(recorder.path))
     print_document(document, view_supervision(document), as_json=json_)
     write_files({out: encode(document, indent=1) + "\n"})
+    if recorder is not None and recorder.fault is not None:
+        raise HindmostError(
+            "unwritable-file",
+            f"{recorder.path} cannot be written: {recorder.fault.strerror}",
+            hint=f"df -h {recorder.path.absolute().parent}",
+            option="--learn",
+            path=str(recorder.path),
+        )
     if document.job_exit is not None and document.job_exit > 0:
         return document.job_exit
     if not document.windows:

@@ -3,6 +3,8 @@
 from typing import Literal
 
 from hindmost.commands.colocate.documents.profiles import (
+    AnsweredBy,
+    Evidence,
     Method,
     Placement,
     Processor,
@@ -68,17 +70,18 @@ class Answer(Document):
     """Whether ``job`` may run next to ``server``.
 
     ``allowed``: share of its rate that the server may lose; ``expected``: the share that it will probably
-    lose, null if a profile is too noisy. ``by``: what decides: the *measured* pair, a *model* trained on
-    pairs, with a margin for ``violations``, or the *bound* of the two profiles. ``worst``, ``stressor``: of
-    the bound; ``measure``: whether the bound uses the rate or a percentile, whose growth counts as the loss
-    of rate that explains it (Eq 3.6). ``least_rate``: lowest rate of violations that the known pairs can
-    guarantee; null without them.
+    lose, null if a profile is too noisy. ``by``: what decides: *supervised* windows, of which at most a share
+    of ``violations`` breaks the promise; the *measured* pair; a *model* trained on pairs, with a margin for
+    ``violations``; or the *bound* of the two profiles. ``worst``, ``stressor``: of the bound; ``measure``:
+    whether the bound uses the rate or a percentile, whose growth counts as the loss of rate that explains it
+    (Eq 3.6). ``least_rate``: lowest rate of violations that the known pairs can guarantee; null without them.
     """
 
     job: str
     server: str
     answer: Literal["yes", "no", "unknown"]
-    by: Literal["measured", "model", "bound"]
+    by: AnsweredBy
+    evidence: Evidence
     allowed: float
     expected: float | None
     worst: float

@@ -213,7 +213,7 @@ class Profile(Document):
 
     ``presence``: its loss next to the inert stressor, compared with an empty CPU. ``noise``: half-width of a
     typical interval; smaller values cannot be distinguished from zero. ``loaded``: if the program is a server
-    measured by a probe. ``rows``: all windows.
+    measured by a probe. ``program``: digest of the program, null if it cannot be read. ``rows``: all windows.
     """
 
     schema: Literal["hindmost.profile/2"]
@@ -230,6 +230,7 @@ class Profile(Document):
     notes: list[Note]
     rows: list[WindowRow] | UnsetType = UNSET
     loaded: LoadedServer | UnsetType = UNSET
+    program: str | UnsetType | None = UNSET
 
 
 class PredictedLoss(Document):
@@ -314,15 +315,61 @@ class CoRun(Document):
     notes: list[Note]
 
 
+class SupervisedEvidence(Document):
+    """Supervised windows of a server and a job, for one promise at one load.
+
+    ``windows``: with the job at its full share, at that load or more. ``hours``: their time. ``effective``:
+    independent windows that they are worth. ``broken``: share of them beyond the limit, or in which the
+    supervisor had to act. ``bound``: the upper 95 % bound of this share. ``least``: the lower 95 % bound of
+    the share beyond the limit, at that load or less. ``alone``: the share beyond the limit while the job was
+    paused, null if it never was. ``load``: the highest observed load. ``processors``: fewest CPUs of the job.
+    ``first``, ``last``: when the first and the last block began.
+    """
+
+    percentile: float
+    limit_us: float
+    window_s: float
+    windows: Count
+    hours: float
+    effective: float
+    broken: float
+    bound: float
+    least: float
+    alone: float | None
+    load: float | None
+    processors: Count
+    first: str
+    last: str
+    hosts: list[str]
+    kernels: list[str]
+
+
+class Evidence(Document):
+    """What an answer rests on, next to the two profiles.
+
+    ``pairs``: measured pairs: 1 if this pair decided, all of them if a model learned from them.
+    ``supervised``: null if no supervised windows fit the question.
+    """
+
+    pairs: Count
+    supervised: SupervisedEvidence | None
+
+
+AnsweredBy = Literal["supervised", "measured", "model", "bound"]
+
+
 class JobAdvice(Document):
     """One job: where it may run, and the figures that decide (shares of the server's rate).
 
-    ``worst``: the most it may cost the server, by ``stressor``. ``allowed``: the loss the server may have.
+    ``by``, ``evidence``: what the answer rests on, as in `Answer`. ``worst``: the most it may cost the
+    server, by ``stressor``. ``allowed``: the loss the server may have.
     """
 
     job: str
     command: list[str]
     answer: Literal["yes", "no", "unknown"]
+    by: AnsweredBy
+    evidence: Evidence
     place: Place
     worst: float
     stressor: str | None

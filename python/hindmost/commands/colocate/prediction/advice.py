@@ -1,4 +1,4 @@
-"""Advice on where to run jobs next to a server, from profiles, and the files that put it into effect.
+"""Advice on where to run jobs next to a server, and the files that put it into effect.
 
 Profiles are measured with each program on its own CPUs, so the advice separates CPUs too: the server gets its
 own, and tolerable jobs get the rest, at idle priority.
@@ -10,9 +10,10 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
+from typing import Unpack
 
 from hindmost.commands.colocate.documents.profiles import ADVICE_SCHEMA, Advice, JobAdvice, Place, Profile
-from hindmost.commands.colocate.prediction.bound import judge_pair
+from hindmost.commands.colocate.prediction.decision import Sources, decide
 from hindmost.core.notes import Note
 from hindmost.errors import HostUnfit, UsageError
 
@@ -29,10 +30,12 @@ def advise(
     load: float,
     cpus: Sequence[int],
     server_cpus: Sequence[int] | None = None,
+    **sources: Unpack[Sources],
 ) -> Advice:
     """Decide for each job whether it may run next to the server, under supervision, or elsewhere.
 
-    Jobs next to the server run at the same time, so their costs add up in the given order.
+    Jobs next to the server run at the same time, so their costs add up in the given order. A job that was
+    measured or supervised was the only one, so it uses up the whole allowed loss.
 
     Parameters
     ----------
@@ -43,6 +46,8 @@ def advise(
         Load of the server, between 0 and 1.
     cpus, server_cpus : sequence of int
         CPUs of the machine, and of the server; by default the first ones, as many as its load needs.
+    sources
+        Pairs and supervised windows, as in `decide`.
 
     Raises
     ------
@@ -72,18 +77,21 @@ def advise(
                 hint="hindmost colocate profile --name NAME",
                 name=job.name,
             )
-        found = judge_pair(job, server, within=within, load=load)
+        found = decide(job, server, within=within, load=load, **sources)
         place, notes = _PLACES[found.answer], list(found.notes)
-        if place == "beside" and spent + found.worst > found.allowed:
+        cost = found.worst if found.by == "bound" else found.allowed
+        if place == "beside" and spent + cost > found.allowed:
             place = "supervised"
             text = f"next to the jobs before it, {job.name} may cost more than is allowed"
-            notes.append(Note("sum-of-jobs", text, {"have": spent, "need": found.worst}).document())
-        spent += found.worst if place == "beside" else 0.0
+            notes.append(Note("sum-of-jobs", text, {"have": spent, "need": cost}).document())
+        spent += cost if place == "beside" else 0.0
         advised.append(
             JobAdvice(
                 job=job.name,
                 command=job.command,
                 answer=found.answer,
+                by=found.by,
+                evidence=found.evidence,
                 place=place,
                 worst=found.worst,
                 stressor=found.stressor,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hindmost.commands.colocate.documents.pairs import Answer
+from hindmost.commands.colocate.documents.profiles import Evidence
 from hindmost.commands.colocate.prediction.tail import MOST_LOAD, allowed_loss
 from hindmost.core.notes import Note
 from hindmost.errors import UsageError
@@ -193,6 +194,7 @@ def judge_pair(job: Profile, server: Profile, *, within: float, load: float) -> 
         server=server.name,
         answer=answer,
         by="bound",
+        evidence=Evidence(pairs=0, supervised=None),
         allowed=allowed,
         expected=None if noisy else bound.expected,
         worst=bound.worst,

@@ -1,21 +1,24 @@
-"""Decisions on which jobs may run next to a server, and which is best, from profiles and measured pairs.
+"""Decisions on which jobs may run next to a server, and which is best, from profiles and what was measured.
 
-There are three sources, most reliable first: a measurement of the pair itself; a model learned from other
-pairs, with a margin that limits the rate of violations; and the bound from the two profiles.
+There are four sources, most reliable first: supervised windows of the pair; a measurement of the pair in
+isolation; a model learned from other pairs, with a margin that limits the rate of violations; and the bound
+from the two profiles.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 from msgspec.structs import replace
 
 from hindmost.commands.colocate.documents.pairs import NEIGHBOURS_SCHEMA, Answer, Neighbours
+from hindmost.commands.colocate.documents.profiles import Evidence
 from hindmost.commands.colocate.prediction.bound import bounds_of, judge_pair
 from hindmost.commands.colocate.prediction.models import default_model
+from hindmost.commands.colocate.prediction.observation import Observations, judge_observed
 from hindmost.commands.colocate.prediction.profiles import profiles_from_cards, values_of
 from hindmost.commands.colocate.prediction.promise import learn_admission
 from hindmost.core.notes import Note
@@ -30,6 +33,14 @@ LEAST_KNOWN = 6
 _ORDER = ("yes", "unknown", "no")
 
 
+class Sources(TypedDict, total=False):
+    """What decides besides two profiles: parameters of `decide`."""
+
+    pairs: Pairs | None
+    violations: float
+    observations: Observations | None
+
+
 def decide(
     job: Profile,
     server: Profile,
@@ -38,6 +49,7 @@ def decide(
     load: float,
     pairs: Pairs | None = None,
     violations: float = 0.05,
+    observations: Observations | None = None,
 ) -> Answer:
     """Decide whether a job may run next to a server.
 
@@ -49,7 +61,10 @@ def decide(
     pairs : Pairs, optional
         Measured on the same kind of processor.
     violations : float
-        Share of the jobs admitted by a model that may lose more than allowed.
+        Share of the jobs admitted by a model that may lose more than allowed, and of supervised windows that
+        may break the promise.
+    observations : Observations, optional
+        Supervised windows of this server.
 
     Raises
     ------
@@ -57,8 +72,16 @@ def decide(
         The profiles, or the pairs, come from different processors.
     """
     answer = judge_pair(job, server, within=within, load=load)
-    if pairs is None:
-        return answer
+    if pairs is not None:
+        answer = _decide_by_pairs(answer, job, server, pairs, violations)
+    if observations is not None:
+        answer = judge_observed(answer, job, server, observations, violations)
+    return answer
+
+
+def _decide_by_pairs(
+    answer: Answer, job: Profile, server: Profile, pairs: Pairs, violations: float
+) -> Answer:
     if pairs.processor != server.processor:
         raise UsageError(
             "other-processor",
@@ -71,7 +94,7 @@ def decide(
     latency = [one.worst for name, one in bounds_of(job, server).items() if name != "rate"]
     if decision.answer == "yes" and any(worst > decision.allowed for worst in latency):
         # Pairs measure the loss of rate, not the growth of a percentile.
-        return replace(decision, answer="unknown", by="bound")
+        return replace(decision, answer="unknown", by="bound", evidence=answer.evidence)
     return decision
 
 
@@ -81,16 +104,13 @@ def rank_jobs(
     *,
     within: float,
     load: float,
-    pairs: Pairs | None = None,
-    violations: float = 0.05,
+    **sources: Unpack[Sources],
 ) -> Neighbours:
     """Rank jobs as neighbours of a server: by answer, then by expected loss, then by largest loss.
 
-    Jobs with unknown loss come last within an answer.
+    Jobs with unknown loss come last within an answer. ``sources``: as in `decide`.
     """
-    answers = [
-        decide(job, server, within=within, load=load, pairs=pairs, violations=violations) for job in jobs
-    ]
+    answers = [decide(job, server, within=within, load=load, **sources) for job in jobs]
     return Neighbours(schema=NEIGHBOURS_SCHEMA, server=server.name, jobs=sorted(answers, key=_rank))
 
 
@@ -107,7 +127,8 @@ def _decide_by_pair(answer: Answer, pairs: Pairs) -> Answer | None:
     if lost is None:
         return None
     decision = "yes" if lost.high <= answer.allowed else "no" if lost.low > answer.allowed else "unknown"
-    return replace(answer, answer=decision, by="measured", expected=lost.value)
+    evidence = Evidence(pairs=1, supervised=None)
+    return replace(answer, answer=decision, by="measured", evidence=evidence, expected=lost.value)
 
 
 def _decide_by_model(
@@ -142,4 +163,5 @@ def _decide_by_model(
             {"least": rule.least_rate, "value": violations, "have": len(known)},
         )
         return replace(found, notes=[*answer.notes, note.document()])
-    return replace(found, answer=rule.answer(predicted), by="model")
+    evidence = Evidence(pairs=int(np.isfinite(lost).sum()), supervised=None)
+    return replace(found, answer=rule.answer(predicted), by="model", evidence=evidence)

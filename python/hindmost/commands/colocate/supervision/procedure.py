@@ -66,10 +66,12 @@ class WindowOutcome:
 
     Attributes
     ----------
-    cpu_count : int
-        CPUs of the job at the end of the window; 0 if paused.
-    ran : bool
-        Whether the job ran in the window.
+    granted, cpu_count : int
+        CPUs of the job at the beginning and at the end of the window; 0 if paused.
+    most : int
+        CPUs of the job at its full share.
+    cut : bool
+        Whether CPUs were taken away within the window.
     used_s, idle_s : float
         CPU time used by the job, and idle time of the job's CPUs, s.
     why : Note or None
@@ -79,12 +81,19 @@ class WindowOutcome:
     """
 
     window: Window
+    granted: int
     cpu_count: int
-    ran: bool
+    most: int
+    cut: bool
     used_s: float
     idle_s: float
     why: Note | None
     overwritten: list[str] = field(default_factory=list)
+
+    @property
+    def ran(self) -> bool:
+        """Whether the job could run when the window began."""
+        return self.granted > 0
 
 
 @dataclass(slots=True)
@@ -203,7 +212,7 @@ class _Supervision:
 
     def _window(self) -> WindowOutcome:
         controller, why = self.controller, None
-        used, idle, ran = self.job.used_s(), _idle_s(self.job.cpus), controller.cpu_count > 0
+        used, idle, granted = self.job.used_s(), _idle_s(self.job.cpus), controller.cpu_count
         end_ns = self.windows.end_ns
         while (left := (end_ns - _engine.monotonic_ns()) / 1e9) > 0:
             time.sleep(min(READ_S, left))
@@ -211,6 +220,7 @@ class _Supervision:
             if self.request.fixed is None and controller.react_to_requests(slow, self.windows.slow_allowed):
                 self.job.allow(controller.cpu_count)
                 why = controller.why
+        cut = controller.cpu_count < granted
         window = self.windows.close()
         pid = self.request.application.pid
         if pid is not None and not Path(f"/proc/{pid}").exists():
@@ -227,8 +237,10 @@ class _Supervision:
             why = controller.why
         return WindowOutcome(
             window,
+            granted,
             controller.cpu_count,
-            ran,
+            controller.most if self.request.fixed is None else self.request.fixed,
+            cut,
             self.job.used_s() - used,
             _idle_s(self.job.cpus) - idle,
             why,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hindmost.commands.colocate.documents.profiles import Advice
 from hindmost.commands.colocate.prediction.advice import command_of
-from hindmost.commands.colocate.view.wording import list_notes, percent
+from hindmost.commands.colocate.view.wording import list_evidence, list_notes, percent
 from hindmost.present.blocks import Block, Item, Items, View
 
 _WORDS = {
     "beside": "may run next to it, on separate processors",
-    "supervised": "the profiles do not decide: run it only under supervision",
+    "supervised": "not certain: run it only under supervision",
     "elsewhere": "must run elsewhere",
 }
 
@@ -25,12 +25,14 @@ def view_advice(doc: Advice, at: str, promise: str) -> View:
     own, left = (", ".join(map(str, cpus)) for cpus in (doc.server_cpus, doc.job_cpus))
     blocks: list[Block] = []
     for one in doc.jobs:
-        text = (
-            f"{_WORDS[one.place]} (costs up to {percent(one.worst)}, mostly by"
-            f" {one.stressor or 'no stressor'}; {percent(one.allowed)} is acceptable)"
-        )
+        text = _WORDS[one.place]
+        if one.by != "supervised":
+            text += (
+                f" (costs up to {percent(one.worst)}, mostly by"
+                f" {one.stressor or 'no stressor'}; {percent(one.allowed)} is acceptable)"
+            )
         item = Item(text, one.job, hint=command_of(one, at, promise))
-        blocks += [Items([item]), list_notes(one.notes)]
+        blocks += [Items([item]), list_evidence(one.by, one.evidence), list_notes(one.notes)]
     return View(
         title=f"Jobs next to {doc.server}",
         headline=f"{doc.server}: a percentile may grow by {percent(doc.within, 0)} at a load of"

@@ -53,6 +53,8 @@ def _lines(doc: Supervision) -> Iterator[str]:
         )
     if doc.fixed is not None:
         yield f"the job had a fixed number of processors: {doc.fixed} of {doc.processors} processors"
+    if doc.learned:
+        yield f"what was observed was added to {doc.learned}, which colocate predict reads"
     how = "interrupted" if doc.interrupted else "finished"
     if doc.job_exit is not None:
         how = "the job has ended" if doc.job_exit == -1 else f"the job ended with exit code {doc.job_exit}"
