@@ -63,6 +63,6 @@ def import_library(library: Library | None) -> Any:  # noqa: ANN401 (a module)
     raise UsageError(
         "missing-library",
         f"{library or 'neither polars nor pandas'} is {'not ' if library else ''}installed",
-        hint=f"pip install {library or 'polars'}",
+        hint=f"pip install 'hindmost[{library or 'polars'}]'",
         name=library or "polars",
     )
