@@ -1,13 +1,15 @@
 """The documentation as a site with search: ``make docs``. Pages are those of ``docs/`` as they stand there.
 
 What a site needs beside them is made here: the table of contents, the reference of Python from the
-docstrings, and links to files that are no pages. Nothing is loaded from a network, neither while it is built
-nor while it is read; the search's index is a script beside the pages, so it works from ``file://``.
+docstrings, the list of JSON Schemas, and links to files that are no pages. Nothing is loaded from a network,
+neither while it is built nor while it is read; the search's index is a script beside the pages, so it works
+from ``file://``.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import hindmost
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "docs"))  # schemas.py
 
 project = "Hindmost"
 release = version = hindmost.__version__
@@ -27,6 +30,17 @@ html_theme = "furo"
 html_title = "Hindmost"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+templates_path = ["templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+        "versions.html",
+    ]
+}
 html_show_sourcelink = html_show_copyright = False
 html_theme_options = {"source_repository": "", "footer_icons": []}
 
@@ -47,6 +61,8 @@ CONTENTS = {
 """Headings of the table of contents, and the folders of their pages."""
 FIRST = ("guides/measure", "guides/python", "reference/python", "reference/cli")
 """Pages that come first in theirs."""
+STUDIES = ("measure", "attribute", "compare", "explain", "open_study", "list_studies")
+"""Functions that come first in the reference of Python."""
 
 
 def contents() -> str:
@@ -70,15 +86,13 @@ def python_reference() -> str:
 
     lines = []
     groups = {
-        "Asking": [
-            f"hindmost.{name}" for name in ("measure", "attribute", "compare", "open_study", "list_studies")
-        ],
+        "Studies": [f"hindmost.{name}" for name in STUDIES],
         "Results": [f"hindmost.results.{name}" for name in results.__all__ if name[0].isupper()],
         "Clones": [f"hindmost.clone.{name}" for name in hindmost.clone.__all__],
     }
-    told = {name.rpartition(".")[2] for names in groups.values() for name in names}
-    apart = {*told, "clone", "HindmostError", "__version__"}
-    groups["Parts"] = [f"hindmost.{name}" for name in hindmost.__all__ if name not in apart]
+    listed = {name.rpartition(".")[2] for names in groups.values() for name in names}
+    elsewhere = {*listed, "clone", "HindmostError", "__version__"}
+    groups["Parts"] = [f"hindmost.{name}" for name in hindmost.__all__ if name not in elsewhere]
     groups["Errors"] = [
         f"hindmost.errors.{name}"
         for name, one in vars(errors).items()
@@ -98,6 +112,14 @@ def python_reference() -> str:
     return "\n".join(lines)
 
 
+def schema_list() -> str:
+    """Links to the JSON Schema of each format, which ``setup/docs.sh`` writes into ``schemas/``."""
+    from schemas import texts
+
+    links = [f'<a href="../schemas/{name}.schema.json"><code>{name}</code></a>' for name in sorted(texts())]
+    return "## JSON Schemas\n\n" + ", ".join(links) + "\n"
+
+
 def _module(name: str) -> Any:  # noqa: ANN401 (a module)
     from importlib import import_module
 
@@ -105,18 +127,24 @@ def _module(name: str) -> Any:  # noqa: ANN401 (a module)
 
 
 def read(app: object, page: str, source: list[str]) -> None:
-    """Add to a page what only the site has; links to files that are no pages become text."""
+    """Add to a page what only the site has; links to examples become downloads, to other files text."""
     if page == root_doc:
         source[0] += "\n\n" + contents() + "\n"
     if page == "reference/python":
         source[0] += "\n" + python_reference()
+    if page == "reference/study-folder":
+        source[0] += "\n" + schema_list()
     here = (ROOT / "docs" / page).parent
 
     def written(link: re.Match[str]) -> str:
         text, where = link[1], link[2].partition("#")[0]
         there = (here / where).resolve()
         inside = (ROOT / "docs") in there.parents and there.suffix in (".md", ".ipynb")
-        return link[0] if inside or ":" in where or not where else f"{text} (`{there.relative_to(ROOT)}`)"
+        if inside or ":" in where or not where:
+            return link[0]
+        if (ROOT / "examples") in there.parents and there.is_file():
+            return f"{{download}}`{text} <{where}>`"
+        return f"{text} (`{there.relative_to(ROOT)}`)"
 
     if not page.startswith("notebooks/"):
         source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", written, source[0])

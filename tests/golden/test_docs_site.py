@@ -4,6 +4,8 @@ import importlib.util
 import re
 from pathlib import Path
 
+from schemas import texts
+
 import hindmost
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +47,19 @@ def test_a_link_out_of_the_docs_becomes_a_file_name():
     source = ["[a file](../../schemas), [a page](measure.md), [away](https://example.org)"]
     load_configuration().read(None, "guides/python", source)
     assert source[0] == "a file (`schemas`), [a page](measure.md), [away](https://example.org)"
+
+
+def test_a_link_to_an_example_becomes_a_download():
+    source = ["[shop.toml](../../examples/tutorial/shop.toml), [all](../../examples/tutorial)"]
+    load_configuration().read(None, "guides/tutorial", source)
+    download = "{download}`shop.toml <../../examples/tutorial/shop.toml>`"
+    assert source[0] == f"{download}, all (`examples/tutorial`)"
+
+
+def test_the_reference_of_study_folders_links_to_every_schema():
+    source = ["# Study folder"]
+    load_configuration().read(None, "reference/study-folder", source)
+    assert re.findall(r'href="\.\./schemas/([\w-]+)\.schema\.json"', source[0]) == sorted(texts())
 
 
 def test_make_docs_builds_the_site_with_pinned_tools():
