@@ -38,7 +38,7 @@ if ! have actionlint && have go; then
   GOBIN=$ROOT/target/tools/bin quietly "building actionlint" go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 fi
 if have actionlint; then
-  actionlint && say "audit: workflows: no errors" || status=1
+  actionlint .github/workflows/*.yml examples/ci/github-actions.yml && say "audit: workflows: no errors" || status=1
 else
   say "audit: workflows: unknown: neither actionlint nor Go is installed"
 fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the limits of a server. Both CI jobs in this folder call it, and so can you:
+# Checks the limits of a server. The GitHub action and the GitLab job in this folder call it, and so can you:
 #
 #   LIMITS='p99<50ms,failed<1%' examples/ci/gate.sh TARGET [OPTIONS OF hindmost measure]
 #
