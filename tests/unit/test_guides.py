@@ -100,6 +100,15 @@ def test_every_option_in_the_guides_exists():
         assert bound.arguments or command == "hindmost host doctor" or " knobs " in command
 
 
+def test_translated_commands_and_options_exist():
+    text = (ROOT / "docs/guides/coming-from-other-tools.md").read_text(encoding="utf-8")
+    for cell in re.findall(r"\|([^|]*)\|$", text, re.MULTILINE):
+        for code in re.findall(r"`([^`]+)`", cell):
+            command = code if code.startswith("hindmost") else f"hindmost measure URL {code}"
+            _, _, unused, *_ = app.parse_known_args(split_command(command))
+            assert not unused, code
+
+
 def test_every_command_is_run_or_has_a_reason_not_to():
     unexplained = [
         command
