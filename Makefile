@@ -99,8 +99,8 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python benches/trace_stamps.py
 	@$(RUN) python benches/quantiles.py
 	@$(RUN) python -m benches.fleet
-	@$(RUN) python -m benches.peers
-	@$(RUN) python -m benches.peers.claims
+	@$(RUN) python -m benches.peers --into docs/benchmarks.md
+	@$(RUN) python -m benches.peers.claims --install --into docs/benchmarks.md
 
 audit: .stamps/runtime ## Known vulnerabilities, licences and sources of all dependencies; 3 if unknown
 	@setup/audit.sh

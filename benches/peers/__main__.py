@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import sys
 import time
 from collections.abc import Mapping
@@ -18,9 +17,10 @@ from typing import Any
 
 from benches.peers.contest import Contest, Setting, SettingDiffers, load
 from benches.peers.install import FOLDER, Had, find, install
+from benches.peers.pages import describe_host, show
 from benches.peers.peer import Peer
 from benches.peers.registry import ABSENT, PEERS
-from benches.peers.table import between_marks, page
+from benches.peers.table import page
 from hindmost.core.capture import find_capture_fault
 
 
@@ -69,32 +69,13 @@ def _chosen(asked: argparse.Namespace) -> list[Peer]:
     ]
 
 
-def _host() -> str:
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
-    return f"{os.cpu_count()} processors ({model}), Linux {platform.release().partition('-')[0]}"
-
-
 def _describe_programs(had: Mapping[str, Had]) -> dict[str, Any]:
     versions = {
         name: one.version + (f" ({one.remark})" if one.remark else "")
         for name, one in had.items()
         if one.path
     }
-    return {"host": _host(), "versions": versions}
-
-
-def _show(asked: argparse.Namespace, tables: str) -> None:
-    """Print the tables, and write them to a page of the documentation if requested."""
-    print(tables)
-    if asked.into is not None:
-        asked.into.write_text(between_marks(asked.into.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    return {"host": describe_host(), "versions": versions}
 
 
 def main() -> int:
@@ -105,7 +86,7 @@ def main() -> int:
     if asked.table:
         first, rows = load(asked.out)
         seen = {row["peer"] for row in rows}
-        _show(asked, page(first, rows, [one for one in peers if one.name in seen], ABSENT))
+        show(page(first, rows, [one for one in peers if one.name in seen], ABSENT), "PEERS", asked.into)
         return 0
     failures = {} if asked.no_install else install(peers)
     had = {peer.source.program: find(peer.source) for peer in peers}
@@ -135,7 +116,7 @@ def main() -> int:
         )
         return 3
     first, rows = load(asked.out)
-    _show(asked, page(first, rows, peers, ABSENT | absent))
+    show(page(first, rows, peers, ABSENT | absent), "PEERS", asked.into)
     return 0
 
 

@@ -29,6 +29,7 @@ from benches.peers.launch import Client
 from benches.peers.null_client import NULL_CLIENT
 from benches.peers.oha import OHA
 from benches.peers.ourselves import HINDMOST, fill
+from benches.peers.pages import describe_host, show
 from benches.peers.peer import PROTOCOLS, Job, Peer, Protocol, Source
 from benches.peers.redis_benchmark import REDIS_BENCHMARK
 from benches.peers.wrk import WRK
@@ -143,6 +144,22 @@ def _calls(asked: argparse.Namespace) -> Iterator[Claim]:
     yield Claim("grpc", "ghz", [one[1] / other[1] for one, other in pairs], LEAST)
 
 
+def page(claims: Sequence[Claim], asked: argparse.Namespace) -> str:
+    """Return the table, below the machine and the versions."""
+    versions = {source.program: find(source).version for source in TOOLS if source.kind != "example"}
+    named = ", ".join(f"{program} {version}" for program, version in versions.items() if version)
+    return "\n".join(
+        [
+            f"Requests per second of client CPU time; medians [least, most] of {asked.rounds} rounds of "
+            f"{asked.seconds:g} s; {describe_host()}. Clients: {named}.",
+            "",
+            "| protocol | compared with | Hindmost : other | goal | |",
+            "| --- | --- | ---: | ---: | --- |",
+            *(claim.row() for claim in claims),
+        ]
+    )
+
+
 def main() -> int:
     """Measure all, print the table; return 1 if a claim is broken."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -154,6 +171,9 @@ def main() -> int:
         help="length of each measurement; h2load and pgbench need whole seconds",
     )
     parser.add_argument("--install", action="store_true", help="install missing tools first")
+    parser.add_argument(
+        "--into", type=Path, metavar="PAGE.md", help="write the table to this page, between the marks"
+    )
     asked = parser.parse_args()
     if asked.install:
         for program, why in install_sources(TOOLS).items():
@@ -170,14 +190,8 @@ def main() -> int:
             found += list(part)
         except (SystemExit, OSError, ValueError, subprocess.SubprocessError) as error:
             print(f"left out: {error}", file=sys.stderr)
-    print(
-        f"Medians of {asked.rounds} rounds of {asked.seconds:g} s; {time.monotonic() - begun:.0f} s in all.\n"
-    )
-    print(
-        "| protocol | compared with | ratio per CPU second | required | |\n| --- | --- | ---: | ---: | --- |"
-    )
-    for one in found:
-        print(one.row())
+    print(f"{time.monotonic() - begun:.0f} s in all", file=sys.stderr)
+    show(page(found, asked), "CLAIMS", asked.into)
     return int(any(max(one.ratios, default=math.inf) < one.least for one in found))
 
 

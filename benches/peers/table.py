@@ -24,7 +24,6 @@ from benches.peers.rounds import SHARES, Mode, modes
 
 OURS = "hindmost"
 _NONE = "–"
-_MARKS = ("<!-- PEERS -->", "<!-- /PEERS -->")
 _FREEZE = ("p99", "p99.9", "mean", "max")
 
 
@@ -298,20 +297,3 @@ def page(
             for row in found.failures
         ]
     return "\n".join(lines)
-
-
-def between_marks(document: str, tables: str) -> str:
-    r"""Replace the text between the marks of a document.
-
-    Examples
-    --------
-    >>> print(between_marks("Before.\n<!-- PEERS -->\nold\n<!-- /PEERS -->\nAfter.", "new"))
-    Before.
-    <!-- PEERS -->
-    new
-    <!-- /PEERS -->
-    After.
-    """
-    before, rest = document.split(_MARKS[0])
-    _, after = rest.split(_MARKS[1])
-    return f"{before}{_MARKS[0]}\n{tables}\n{_MARKS[1]}{after}"

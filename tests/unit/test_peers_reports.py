@@ -27,6 +27,11 @@ REPORTS = {
         {"p50": 144.766, "p99": 1198.424, "p99.9": 2317.826, "mean": 166.601, "max": 2317.826},
     ),
     "fortio": (200, 196.878, {"p50": 114.651, "p99": 250, "p99.9": 382.719, "mean": 123.804, "max": 390.899}),
+    "vegeta": (
+        200,
+        100.521955,
+        {"p50": 1762.61, "p99": 1031318.408, "p99.9": 1038215.853, "mean": 57310.35, "max": 1038215.853},
+    ),
     "k6": (201, 200.859, {"p50": 125.946, "p99": 395.794, "p99.9": 449.772, "mean": 139.44, "max": 462.511}),
     "redis-benchmark": (20000, 36101.08, {"p50": 47, "p99": 1671, "p99.9": 4583, "mean": 91, "max": 7351}),
     "null client": (123456, 61724.54, {}),
@@ -61,7 +66,7 @@ def test_a_recorded_report_is_parsed(name: str, tmp_path: Path) -> None:
 def test_an_output_without_its_summary_is_refused(name: str, tmp_path: Path) -> None:
     peer = FOREIGN[name]
     recorded_job, _ = read_recording(peer, tmp_path)
-    for path in tmp_path.glob("summary.json"):
+    for path in tmp_path.glob("summary.*"):
         path.unlink()
     with pytest.raises(Unreadable, match=name):
         peer.read(recorded_job, "not a report\n")
