@@ -38,7 +38,7 @@ quietly "twine check" twine check --strict "$dist"/hindmost-*.whl "$dist"/hindmo
 for wheel in "$dist"/hindmost-*.whl; do
   size=$(($(stat -c %s "$wheel") / 1000000))
   [ "$size" -lt $most_mb ] || die "$(basename "$wheel") has $size MB; the limit is $most_mb MB"
-  case $wheel in *x86_64*) quietly "auditwheel" auditwheel show "$wheel" ;; esac
+  quietly "auditwheel $(basename "$wheel")" auditwheel show "$wheel"
   say "$(basename "$wheel"): $(stat -c %s "$wheel" | numfmt --to=si)B"
 done
 setup/try-wheels.sh "$dist"/hindmost-*.whl

@@ -16,6 +16,7 @@ sed -i "s/^## $version, unreleased$/## $version, $today/" CHANGELOG.md
 sed -i "/^\[workspace.package\]/,/^\[/s/^version = .*/version = \"$version\"/" Cargo.toml
 sed -i "s/^version: .*/version: $version/; s/^date-released: .*/date-released: $today/" CITATION.cff
 sed -i "s/>$old</>$version</" hadoop/pom.xml hadoop/*/pom.xml
+sed -i "s/hindmost@v$old/hindmost@v$version/" docs/guides/ci.md examples/ci/github-actions.yml
 for manifest in Cargo.toml fuzz/Cargo.toml originals/Cargo.toml; do
   quietly "the lock file of $manifest" setup/run cargo update --workspace --offline --manifest-path "$manifest"
 done

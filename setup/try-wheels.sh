@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # setup/try-wheels.sh WHEEL...: uses each wheel without the sources: measures a server and reports the study.
 #
-# It takes every Python that is here, and those of Debian's next releases (3.13 and 3.14, with a newer glibc; needs
-# root). A wheel for aarch64 is tried with Debian's Python for arm64 under qemu-user: that reports a stored study and
+# It takes every Python that is here (in PATH or pyenv's), and those of Debian's next releases (with a newer glibc; needs
+# root). With one of them it also installs all extras, and by pipx and uv. A wheel for aarch64 is tried with Debian's Python for arm64 under qemu-user: that reports a stored study and
 # simulates a clone, but cannot start clients. Debian's packages are only unpacked, never installed.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -47,15 +47,44 @@ unpack() {
     --platform "manylinux_2_28_$machine" "$1"
 }
 
-try_here() {
+# pythons: the path of each Python from 3.11 on that can make environments, one of each version.
+pythons() {
   local name path
-  for name in python3.11 python3.12 python3.13 python3.14; do
-    path=$(command -v "$name") && "$path" -c 'import ensurepip, venv' 2>/dev/null || continue
+  for name in python3.{11..19}; do
+    for path in "$(command -v "$name")" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/"$name"; do
+      if [ -x "$path" ] && "$path" -c 'import ensurepip, venv' 2>/dev/null; then
+        echo "$path"
+        break
+      fi
+    done
+  done
+}
+
+try_here() {
+  local path name
+  for path in $(pythons); do
+    name=$(basename "$path")
     rm -rf venv one
     "$path" -m venv venv
     quietly "installing $(basename "$1") with $name" venv/bin/pip install --quiet "$1"
     quietly "using it with $name" env -i HOME="$work" PATH="$work/venv/bin:/usr/bin:/usr/sbin:/bin" bash -eu use
   done
+  quietly "installing all extras with $name" venv/bin/pip install --quiet "$1[fleet,grpc,pandas,polars]"
+  quietly "using the extras" venv/bin/python -c '
+import asyncssh, distributed, google.protobuf, hindmost, hindmost.cli, pandas
+assert isinstance(hindmost.open_study("one", frames="pandas").latency, pandas.DataFrame)
+assert hindmost.cli.main(["study", "export", "one", "--as", "parquet"]) == 0'
+}
+
+# try_installers WHEEL: installs the command by pipx and by uv, each into a folder of its own.
+try_installers() {
+  local index
+  index=$(pip/bin/pip config get global.index-url 2>/dev/null || true)
+  quietly "installing pipx and uv" pip/bin/pip install --quiet pipx uv
+  quietly "pipx install" env PIPX_HOME="$work/pipx" PIPX_BIN_DIR="$work/pipx/bin" pip/bin/pipx install "$1"
+  quietly "uv tool install" env UV_TOOL_DIR="$work/uv" UV_TOOL_BIN_DIR="$work/uv/bin" ${index:+UV_DEFAULT_INDEX="$index"} \
+    pip/bin/uv tool install --python "$(pythons | tail -n 1)" "$1"
+  pipx/bin/hindmost --version && uv/bin/hindmost --version
 }
 
 try_debian() {
@@ -91,6 +120,7 @@ for wheel in "${wheels[@]}"; do
   case $wheel in
     *"$(uname -m)"*)
       try_here "$wheel"
+      try_installers "$wheel"
       if [ "$(id -u)" = 0 ] && [ "$(uname -m)" = x86_64 ] && [ -n "$mirror" ]; then
         for suite in trixie sid; do try_debian "$wheel" "$suite"; done
       else
