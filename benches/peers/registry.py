@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benches.peers.ab import AB
+from benches.peers.bombardier import BOMBARDIER
 from benches.peers.fortio import FORTIO
 from benches.peers.h2load import H2LOAD
 from benches.peers.hey import HEY
@@ -16,7 +17,21 @@ from benches.peers.redis_benchmark import REDIS_BENCHMARK
 from benches.peers.vegeta import VEGETA
 from benches.peers.wrk import WRK
 
-_ALL = (*HINDMOST, *NULL_CLIENT, MEMASLAP, REDIS_BENCHMARK, WRK, AB, H2LOAD, HEY, OHA, FORTIO, VEGETA, K6)
+_ALL = (
+    *HINDMOST,
+    *NULL_CLIENT,
+    MEMASLAP,
+    REDIS_BENCHMARK,
+    WRK,
+    AB,
+    H2LOAD,
+    HEY,
+    OHA,
+    FORTIO,
+    VEGETA,
+    BOMBARDIER,
+    K6,
+)
 PEERS: tuple[Peer, ...] = tuple(sorted(_ALL, key=lambda peer: PROTOCOLS.index(peer.protocol)))
 """All peers by server, ours first."""
 
@@ -27,6 +42,5 @@ ABSENT: dict[str, str] = {
     "wrk2": "in no registry, and not in Debian 12",
     "treadmill": "in no registry; needs headers that were never published",
     "rpc-perf": "the last release is 2.0.3 of 2017, and a crate that it needs is withdrawn",
-    "bombardier": "a Go module that the module proxy did not provide",
 }
 """Peers that are missing, with the reason, as of November 2026."""

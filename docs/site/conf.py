@@ -17,7 +17,12 @@ import hindmost
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(ROOT / "docs"))  # schemas.py
+sys.path.insert(0, str(ROOT / "docs"))
+
+from schemas import texts  # noqa: E402
+
+SCHEMAS = sorted(texts())
+"""Names of the formats: found now, because autodoc changes how modules are imported later."""
 
 project = "Hindmost"
 release = version = hindmost.__version__
@@ -114,9 +119,7 @@ def python_reference() -> str:
 
 def schema_list() -> str:
     """Links to the JSON Schema of each format, which ``setup/docs.sh`` writes into ``schemas/``."""
-    from schemas import texts
-
-    links = [f'<a href="../schemas/{name}.schema.json"><code>{name}</code></a>' for name in sorted(texts())]
+    links = [f'<a href="../schemas/{name}.schema.json"><code>{name}</code></a>' for name in SCHEMAS]
     return "## JSON Schemas\n\n" + ", ".join(links) + "\n"
 
 
