@@ -16,7 +16,7 @@ lead() {
 
 rm -rf "$site"
 quietly "building the site" setup/run python -m sphinx -W --keep-going -q -b html -c docs/site docs "$site"
-rm -rf "$site/.doctrees" "$site/.buildinfo"
+rm -rf "$site/.doctrees" "$site/.buildinfo" "$all/jupyter_execute"
 quietly "writing the JSON Schemas" setup/run python docs/schemas.py "$site/schemas"
 setup/run python setup/notices.py "$site/third-party.txt" furo sphinx sphinx-basic-ng pygments myst-nb
 lead "$site/index.html" README.html

@@ -49,6 +49,7 @@ html_sidebars = {
 html_show_sourcelink = html_show_copyright = False
 html_theme_options = {"source_repository": "", "footer_icons": []}
 
+highlight_language = "text"  # of blocks that name none
 nb_execution_mode = "off"  # they are kept with what they gave; a test runs them
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
