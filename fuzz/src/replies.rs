@@ -103,26 +103,38 @@ pub fn postgresql(bytes: &[u8]) {
     });
 }
 
-/// HTTP/1.1.
+/// HTTP/1.1, with and without counting the messages of replies.
 pub fn http(bytes: &[u8]) {
     static CODEC: OnceLock<Http> = OnceLock::new();
+    static STREAMED: OnceLock<Http> = OnceLock::new();
     let codec = CODEC.get_or_init(|| Http::new(&plan("http", "http")));
-    check(codec, bytes, |_, reply| {
+    let counting = STREAMED.get_or_init(|| Http::new(&streamed("http")));
+    let value = |_: Kind, reply: &[u8]| {
         assert!(reply.iter().position(|&byte| byte == b'H').is_some());
         assert!(reply.windows(7).any(|version| version == b"HTTP/1."));
-    });
+    };
+    check(codec, bytes, value);
+    check(counting, bytes, value);
+    let [plain, counted] = [codec, counting].map(|codec| follow(codec, Kind::GET, &[bytes]));
+    assert_eq!((&plain.replies, plain.ends_in_garbage), (&counted.replies, counted.ends_in_garbage));
+    assert_eq!(plain.messages, 0);
 }
 
-/// HTTP/2, on a connection with a few pending requests. A session keeps state, so a reply leaves some behind.
+/// HTTP/2, on a connection with a few pending requests, with and without counting messages. A session keeps
+/// state, so a reply leaves some behind.
 pub fn http2(bytes: &[u8]) {
     static CODEC: OnceLock<Http2> = OnceLock::new();
+    static STREAMED: OnceLock<Http2> = OnceLock::new();
     streams(CODEC.get_or_init(|| Http2::new(&plan("http2", "http"))), bytes);
+    streams(STREAMED.get_or_init(|| Http2::new(&streamed("http2"))), bytes);
 }
 
-/// gRPC, four calls.
+/// gRPC, four calls: unary, and streamed.
 pub fn grpc(bytes: &[u8]) {
     static CODEC: OnceLock<Grpc> = OnceLock::new();
+    static STREAMED: OnceLock<Grpc> = OnceLock::new();
     streams(CODEC.get_or_init(|| Grpc::new(&plan("grpc", "http"))), bytes);
+    streams(STREAMED.get_or_init(|| Grpc::new(&streamed("grpc"))), bytes);
 }
 
 fn streams<P: Protocol>(codec: &P, bytes: &[u8]) {
@@ -134,7 +146,7 @@ fn streams<P: Protocol>(codec: &P, bytes: &[u8]) {
         }
     };
     let whole = follow_from(codec, Kind::GET, &[bytes], opened);
-    assert!(whole.0.iter().all(|reply| reply.tag < 4) && whole.0.len() <= 4, "{whole:?}");
+    assert!(whole.replies.iter().all(|reply| reply.tag < 4) && whole.replies.len() <= 4, "{whole:?}");
     for pieces in pieces::ways(bytes) {
         assert_eq!(follow_from(codec, Kind::GET, &pieces, opened), whole, "{pieces:?}");
     }
@@ -181,6 +193,11 @@ pub fn memcached_udp(bytes: &[u8]) {
     }
 }
 
+/// Return a plan that counts messages.
+fn streamed(protocol: &str) -> Plan {
+    Plan { stream: true, ..plan(protocol, "http") }
+}
+
 fn plan(protocol: &str, workload: &str) -> Plan {
     plan_of(protocol, &format!(r#"{{"kind": "{workload}"}}"#))
 }
@@ -201,15 +218,23 @@ fn line(reply: &[u8]) -> usize {
     length
 }
 
-/// The content of a stream: its replies with their total lengths, and whether it ended in garbage.
-type Followed = (Vec<Reply>, bool);
+/// The content of a stream.
+#[derive(Debug, PartialEq)]
+struct Followed {
+    /// Its replies with their total lengths.
+    replies: Vec<Reply>,
+    ends_in_garbage: bool,
+    /// Messages in the replies; 0 if it ends in garbage, because those just before it may be dropped with it.
+    messages: u32,
+}
 
 /// Check a codec whose replies do not depend on earlier ones.
 fn check<P: Protocol>(codec: &P, bytes: &[u8], value: impl Fn(Kind, &[u8])) {
     for (kind, whole) in check_cuts(codec, bytes, |kind, reply, _| value(kind, reply)) {
-        if let Some((first, rest)) = whole.0.split_first() {
+        if let Some((first, rest)) = whole.replies.split_first() {
             let after = follow(codec, kind, &[&bytes[first.taken..]]);
-            assert_eq!((&after.0[..], after.1), (rest, whole.1), "a reply leaves nothing behind");
+            let found = (&after.replies[..], after.ends_in_garbage);
+            assert_eq!(found, (rest, whole.ends_in_garbage), "a reply leaves nothing behind");
         }
     }
 }
@@ -223,7 +248,7 @@ fn check_cuts<P: Protocol>(
     [Kind::GET, Kind::SET].map(|kind| {
         let whole = follow(codec, kind, &[bytes]);
         let mut at = 0;
-        for (number, reply) in whole.0.iter().enumerate() {
+        for (number, reply) in whole.replies.iter().enumerate() {
             value(kind, &bytes[at..at + reply.taken], number);
             at += reply.taken;
         }
@@ -246,16 +271,18 @@ fn follow_from<P: Protocol>(
     opened: impl Fn(&mut P::Session),
 ) -> Followed {
     let (mut reader, mut replies, mut length) = (Reader::new::<P>(), Vec::new(), 0);
+    let mut messages = 0;
     let session = &mut codec.session();
     opened(session);
     for piece in pieces {
         let mut rest = *piece;
         while !rest.is_empty() {
             let mut error = None;
-            match reader.next(codec, session, kind, rest, |head| error = Some(head.len())) {
+            let note = |head: &[u8]| error = Some(head.len());
+            match reader.next_with_messages(codec, session, kind, rest, note, |_, count| messages += count) {
                 Err(garbage) => {
                     assert!(garbage.start.chars().count() <= 60, "{garbage}");
-                    return (replies, true);
+                    return Followed { replies, ends_in_garbage: true, messages: 0 };
                 }
                 Ok(None) => {
                     length += rest.len();
@@ -278,5 +305,5 @@ fn follow_from<P: Protocol>(
             assert!(reader.buffered() < P::MAX_HEAD);
         }
     }
-    (replies, false)
+    Followed { replies, ends_in_garbage: false, messages }
 }

@@ -616,6 +616,18 @@ def with_steal() -> dict[str, Any]:
     return out
 
 
+def with_messages() -> dict[str, Any]:
+    """Return ten runs of a model server with streamed replies, some of them without a message."""
+    out = valid(seed=6)
+    for name, factor in (("first_message_us", 4.0), ("message_gap_us", 0.5)):
+        for run in out["runs"]:
+            run[name] = {label: factor * us for label, us in run["latency_us"].items()}
+        out[name] = {label: figure([run[name][label] for run in out["runs"]]) for label in out["latency_us"]}
+    replies = out["counts"]["completed"] - 12
+    out["messages"] = {"replies": replies, "messages": 120 * replies, "empty": 12}
+    return out
+
+
 def typed(document: dict[str, Any]) -> Measure:
     """Return a sample, which may be changed, as its type."""
     return msgspec.convert(document, Measure)
@@ -630,4 +642,5 @@ SAMPLES = {
     "captured": with_capture,
     "hostile": hostile,
     "stolen": with_steal,
+    "streamed": with_messages,
 }

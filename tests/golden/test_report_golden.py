@@ -63,6 +63,7 @@ def render_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     """Yield the blocks of the terminal's golden file."""
     for name in ("valid", "stolen", "slipping", "censored"):
         yield f"measure, {name}", render_terminal(typed(SAMPLES[name]()), width=100, color=False)
+    yield "measure, streamed", render_terminal(typed(SAMPLES["streamed"]()), width=80, color=False)
     yield (
         "measure, verbose",
         render_terminal(typed(SAMPLES["captured"]()), width=100, color=False, verbose=True),

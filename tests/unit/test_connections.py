@@ -163,6 +163,7 @@ def test_timeouts_of_pipelined_http_hint_at_one_request_in_flight():
 
     assert "--in-flight 1" in hints({})
     assert "--in-flight 1" not in hints({"in_flight": 1})
+    assert "--in-flight 1" not in hints({"stream": True})
     assert "--in-flight 1" not in hints({}, "redis")
 
 

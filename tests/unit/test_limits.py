@@ -135,6 +135,42 @@ def test_limits_on_shares_of_requests_use_the_counts(counts, text, result):
     assert limit(measure_document(**counts), text).result == result
 
 
+@each_row(
+    ("text", "result"),
+    [
+        ("first p99<2ms", "held"),
+        ("first p99<1ms", "crossed"),
+        ("first p50<1ms", "held"),
+        ("gap p99<100us", "held"),
+        ("gap p99<50us", "crossed"),
+        ("p99<500us", "held"),
+    ],
+)
+def test_limits_on_messages_are_judged_by_their_own_times(text, result):
+    document = measure_document()
+    document.runs[:] = [
+        replace(
+            one,
+            first_message_us={label: 4.0 * us for label, us in one.latency_us.items()},
+            message_gap_us={label: 0.2 * us for label, us in one.latency_us.items()},
+        )
+        for one in document.runs
+    ]
+    assert limit(document, text).result == result
+
+
+@each_row("text", ["first p99<1s", "gap p99<1s"])
+def test_a_limit_on_messages_that_never_came_is_undecided(text):
+    found = limit(measure_document(), text)
+    assert (found.result, found.value, found.code, found.blame) == (
+        "undecided",
+        None,
+        "no-messages",
+        "server",
+    )
+    assert exit_code([found]) == CODES["undecided"]
+
+
 def test_errors_in_one_run_of_many_decide_nothing():
     document = measure_document()
     document.runs[3] = run(4, 400.0, errors=1_500, completed=8_500)

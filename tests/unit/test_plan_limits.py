@@ -32,6 +32,8 @@ from hindmost.errors import UsageError
         ("p99[checkout]<50ms", "p99[checkout]", 50_000.0, "us", False),
         ("p99[GET /a?b=[1],<2>] < 5ms", "p99[GET /a?b=[1],<2>]", 5_000.0, "us", False),
         ("failed[checkout]<1%", "failed[checkout]", 0.01, "share", False),
+        ("first p99<200ms", "first p99", 200_000.0, "us", False),
+        ("gap mean < 5ms", "gap mean", 5_000.0, "us", False),
     ],
 )
 def test_limits_are_parsed_with_their_unit(text, key, limit, unit, above):
@@ -57,6 +59,9 @@ def test_limits_are_parsed_with_their_unit(text, key, limit, unit, above):
         ("throughput>-1", "bad-value", {"value": "-1"}),
         ("calm mean<1ms", "unsupported", {"name": "isolated mean"}),
         ("calm errors<1%", "unsupported", {"name": "isolated errors"}),
+        ("first errors<1%", "unsupported", {"name": "first errors"}),
+        ("gap throughput>1", "unsupported", {"name": "gap throughput"}),
+        ("first p99[checkout]<1ms", "unsupported", {"name": "p99"}),
         ("isolated p99[checkout]<1ms", "unsupported", {"name": "p99"}),
         ("throughput[checkout]>10", "unsupported", {"name": "throughput"}),
         ("p99[]<1ms", "bad-value", {"value": "p99[]<1ms"}),
@@ -75,6 +80,7 @@ def test_a_limit_without_a_meaning_is_refused(text, code, fields):
         (["p99>2ms", "p99<2ms"], "p99<2ms", "p99>2ms"),
         (["p99<1ms,p50>2ms"], "p99<1ms", "p50>2ms"),  # p99 is never below p50
         (["isolated p99<1ms", "isolated p95>2ms"], "isolated p99<1ms", "isolated p95>2ms"),
+        (["first p99<1ms", "first p95>2ms"], "first p99<1ms", "first p95>2ms"),
         (["errors<1%", "errors>5%"], "errors<1%", "errors>5%"),
         (["throughput>60k", "throughput<50k"], "throughput<50k", "throughput>60k"),
         (["p99[a]<1ms,p99[a]>2ms"], "p99[a]<1ms", "p99[a]>2ms"),
@@ -92,6 +98,7 @@ def test_limits_that_contradict_each_other_are_refused(texts, value, other):
         ["p50<1ms", "p99>2ms"],
         ["p99[a]<1ms", "p99[b]>2ms", "p99>3ms"],
         ["isolated p99<1ms", "p99>2ms"],  # interference may add the difference
+        ["first p99<1ms", "gap p99<1ms", "p99>2ms"],
         ["errors<1%", "unanswered>5%"],
         ["mean<1ms", "p99>2ms", "p99<3ms", "p99<4ms"],
     ],
@@ -117,6 +124,15 @@ def test_limits_that_a_plan_cannot_decide_are_refused():
     with raises(UsageError, "unmeasured-percentile", name="p99.99", known=known) as caught:
         check_limits(plan, parse_limits(["p99.99<5ms"]), stored=True)
     assert "--quantiles" not in (caught.value.hint or "")
+
+
+def test_limits_on_messages_need_their_times():
+    terms = parse_limits(["first p99<200ms", "gap p99<50ms"])
+    plan = MeasurePlan(target="http://h/", rate_per_s=10.0, workload={"kind": "http"})
+    with raises(UsageError, "missing-argument", option="--stream", value="first p99<200ms"):
+        check_limits(plan, terms)
+    streamed = plan.model_copy(update={"stream": True})
+    assert check_limits(streamed, terms) is streamed
 
 
 def test_a_request_outside_the_workload_is_refused():

@@ -135,6 +135,14 @@ def test_a_run_without_problems_is_counted():
     assert run_of().values == {"p99": pytest.approx(50.3)}
 
 
+@each_row(("objective", "us"), [("first p99<1ms", 300.0), ("gap p99<1ms", math.inf), ("p99<500us", 50.3)])
+def test_an_objective_on_messages_is_judged_by_their_times(objective, us):
+    e = evidence(runs=[run(1)])
+    one = run(1, record={"target": to_document(e.target)})
+    one.values["first_message"] = {"p99": 300.0}
+    assert list(step_run(one, e.plan, parse_objective(objective)).values.values()) == [pytest.approx(us)]
+
+
 def test_late_sending_is_compared_with_the_limit_of_the_objective():
     assert run_of(send_delay={"p99": 60.0}).kind == "host"
     assert run_of(send_delay={"p99": 60.0}, latency={"p99": 5e3}).kind == "host"

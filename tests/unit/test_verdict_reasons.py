@@ -187,6 +187,15 @@ def test_misses_are_noted_above_one_percent(misses, level):
     assert levels("misses", runs=runs_with_counts(misses=misses)) == level
 
 
+@each_row(("empty", "level"), [(0, None), (1, "note")])
+def test_replies_without_a_message_are_noted(empty, level):
+    messages = {"replies": 99, "messages": 990, "empty": empty}
+    runs = ten(clients=lambda: [client(0, messages=messages), client(1, messages=messages)])
+    assert levels("empty-replies", runs=runs) == level
+    if level:
+        assert reasons(runs=runs)["empty-replies"].values == {"count": 20, "share": pytest.approx(0.01)}
+
+
 def test_a_wide_interval_is_inconclusive_for_its_percentiles():
     runs = [run(n, latency={"p99.9": 50.0 + 40.0 * (n % 3)}) for n in range(1, 11)]
     wide = Decision(True, False, "p99.9 is known to ±60 % after 10 runs", None, 10, "p99.9", 0.6)

@@ -171,6 +171,16 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
             ran.result["counts"]
         );
     }
+    // Streamed replies, whose messages are timed.
+    let address = streaming();
+    for io in ["epoll", "io_uring"] {
+        let load = json!({"loop": "open", "rate_per_s": 5_000.0});
+        let changes = json!({"load": load, "io": io, "workload": {"kind": "http"}, "stream": true});
+        let ran = allocates_nothing("http", &address, &changes);
+        let counts = &ran.result["messages"];
+        let [replies, messages] = ["replies", "messages"].map(|key| counts[key].as_u64().unwrap());
+        assert!(replies > 100 && messages == 2 * replies, "{counts}");
+    }
     // One connection for each request, also beyond the server's capacity.
     let Some(server) = ServerProcess::nginx(1) else { return };
     for (io, rate) in [("epoll", 3_000.0), ("io_uring", 3_000.0), ("epoll", 500_000.0)] {
@@ -181,11 +191,24 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
     }
 }
 
+/// Start a server that answers each request with two events.
+fn streaming() -> String {
+    const EVENTS: &[u8] =
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n\
+        12\r\ndata: a\n\ndata: b\n\n\r\n0\r\n\r\n";
+    serve_each(|mut stream| {
+        let mut bytes = [0; 4096];
+        // Requests take turns, so a read has one of them.
+        while stream.read(&mut bytes)? > 0 {
+            stream.write_all(EVENTS)?;
+        }
+        Ok(())
+    })
+}
+
 /// Start a server that answers 40 gets per connection with misses, then resets it with the next ones unread.
 fn resetting() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let serve = |mut stream: TcpStream| {
+    serve_each(|mut stream| {
         let (mut bytes, mut gets) = ([0; 256], 0);
         while gets < 40 {
             let n = stream.read(&mut bytes)?;
@@ -198,8 +221,14 @@ fn resetting() -> String {
         }
         // Unread bytes turn the close into a reset (RFC 1122, 4.2.2.13).
         stream.peek(&mut bytes).map(drop)
-    };
-    // Both threads end with the test binary at the latest.
+    })
+}
+
+/// Serve each connection by `serve` on a thread of its own. Return the server's address.
+fn serve_each(serve: fn(TcpStream) -> std::io::Result<()>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    // All threads end with the test binary at the latest.
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             std::thread::spawn(move || serve(stream));

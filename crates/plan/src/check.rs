@@ -83,6 +83,10 @@ impl Plan {
         check_seconds("timeout_s", self.timeout_s, 0.001)?;
         self.phases.check()?;
         self.batching.check(self)?;
+        if self.stream && !matches!(self.target.protocol, Protocol::Http | Protocol::Http2 | Protocol::Grpc) {
+            let must = format!("omitted for a target that speaks {}", self.target.protocol.entry().name);
+            return Err(refuse("stream", true, must));
+        }
         crate::datagrams::check(self)?;
         self.check_workload()
     }
@@ -199,6 +203,7 @@ mod tests {
             json!({"warmup": {"auto": {"min_s": 5, "max_s": 1}}, "calibration_s": 0, "measure_s": 1}),
             "min_s",
         );
+        check_refused(&["stream"], json!(true), "stream");
         check_refused(&["workload"], json!({"kind": "http"}), "workload.kind");
         check_refused(&["workload"], json!({"kind": "key-value", "get_ratio": 1.5}), "get_ratio");
         check_refused(&["workload"], json!({"kind": "key-value", "key_bytes": 2}), "key_bytes");

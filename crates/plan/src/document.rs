@@ -62,6 +62,11 @@ pub struct Plan {
     /// Absent: as many as the server allows; one in HTTP/1.0.
     #[serde(default)]
     pub requests_per_connection: Option<u32>,
+    /// Record the messages of streamed replies: the time to the first one, and the gaps between them. A
+    /// message is a server-sent event with data, a chunk of any other reply in HTTP/1, or a message of a gRPC
+    /// call, which may then have any number of them. Only HTTP and gRPC.
+    #[serde(default)]
+    pub stream: bool,
     /// Numbers of individual requests to store.
     #[serde(default)]
     pub keep: Keep,

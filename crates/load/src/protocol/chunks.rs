@@ -53,10 +53,21 @@ impl Chunks {
 
     /// Same as [`super::Remainder::consume`].
     pub fn consume(&mut self, piece: &[u8]) -> Result<Extent, FramingError> {
+        self.consume_with(piece, |_, _| ())
+    }
+
+    /// Same as [`Chunks::consume`]. `take` gets the data, piece by piece, and whether a chunk ends with it.
+    #[inline]
+    pub fn consume_with(
+        &mut self,
+        piece: &[u8],
+        mut take: impl FnMut(&[u8], bool),
+    ) -> Result<Extent, FramingError> {
         let mut at = 0;
         while at < piece.len() {
             if let Place::Data { left } = self.place {
                 let here = left.min((piece.len() - at) as u64);
+                take(&piece[at..at + here as usize], here == left);
                 at += here as usize;
                 self.place = if here < left { Place::Data { left: left - here } } else { Place::DataReturn };
                 self.lines = 0;

@@ -34,6 +34,7 @@ mod raw;
 mod reader;
 mod redis;
 mod remainder;
+mod streamed;
 mod ws;
 
 use std::borrow::Cow;
@@ -88,6 +89,8 @@ pub trait Protocol: Send {
     const LOSSY: bool = false;
     /// Whether replies have codes to count, even if [`Protocol::MAY_CLOSE`] is false.
     const CODES: bool = false;
+    /// Whether the messages of replies may be counted ([`Remainder::Streamed`]).
+    const STREAMS: bool = false;
     /// Error text for a request that the server refused twice, if it can refuse single requests
     /// ([`Incoming::Refused`]).
     const REFUSAL: Option<&'static [u8]> = None;

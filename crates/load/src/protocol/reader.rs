@@ -65,7 +65,7 @@ impl Reader {
 
     /// Handle the end of the stream. Return the reply that it completes, if any.
     pub fn end(&mut self) -> Option<Reply> {
-        self.tail.take_if(|tail| tail.rest == Remainder::UntilClosed)?.reply
+        self.tail.take_if(|tail| tail.rest.ends_at_close())?.reply
     }
 
     /// Return the reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
@@ -81,7 +81,25 @@ impl Reader {
         session: &mut P::Session,
         kind: Kind,
         bytes: &[u8],
+        error: impl FnMut(&[u8]),
+    ) -> Result<Option<Reply>, Garbage> {
+        self.next_with_messages(codec, session, kind, bytes, error, |_, _| ())
+    }
+
+    /// Same as [`Reader::next`]. If messages of a streamed reply end in `bytes`, `messages` gets the tag of
+    /// their request and their number. It precedes the reply that ends with them.
+    ///
+    /// # Errors
+    /// Those of [`Reader::next`].
+    #[inline]
+    pub fn next_with_messages<P: Protocol>(
+        &mut self,
+        codec: &P,
+        session: &mut P::Session,
+        kind: Kind,
+        bytes: &[u8],
         mut error: impl FnMut(&[u8]),
+        mut messages: impl FnMut(u32, u32),
     ) -> Result<Option<Reply>, Garbage> {
         let mut at = 0;
         loop {
@@ -97,6 +115,11 @@ impl Reader {
                 .rest
                 .consume(body, &mut self.head)
                 .map_err(|wrong| Garbage::new::<P>(kind, &body[wrong.at..]))?;
+            if P::STREAMS {
+                if let Some((tag, count)) = tail.rest.take_messages() {
+                    messages(tag, count);
+                }
+            }
             if !extent.whole {
                 self.tail = Some(tail);
                 return Ok(None);

@@ -6,6 +6,7 @@ use super::delimiter::UntilDelimiter;
 use super::framing::{consume_bytes, Extent, FramingError};
 use super::postgresql::Messages;
 use super::redis::Elements;
+use super::streamed::Streamed;
 use super::Outcome;
 
 /// The bytes that still belong to a reply.
@@ -28,6 +29,8 @@ pub enum Remainder {
     Messages(Messages),
     /// All bytes up to and including a delimiter.
     UntilDelimiter(UntilDelimiter),
+    /// A reply whose messages are counted.
+    Streamed(Streamed),
 }
 
 impl Remainder {
@@ -45,6 +48,37 @@ impl Remainder {
             Self::Elements(elements) => elements.consume(piece, words),
             Self::Messages(messages) => messages.consume(piece, words),
             Self::UntilDelimiter(scanner) => Ok(scanner.consume(piece)),
+            Self::Streamed(streamed) => streamed.consume(piece),
+        }
+    }
+
+    /// Count the messages of an HTTP body: its events, or else its chunks.
+    #[must_use]
+    pub fn into_streamed(self, events: bool) -> Self {
+        Self::Streamed(match self {
+            Self::Bytes { left, .. } if events => Streamed::events(Some(left)),
+            Self::UntilClosed if events => Streamed::events(None),
+            Self::Chunks(chunks) if events => Streamed::events_in_chunks(chunks),
+            Self::Chunks(chunks) => Streamed::chunks(chunks),
+            other => return other,
+        })
+    }
+
+    /// Take the number of messages completed since the last call, if any. Also return the tag of their
+    /// request.
+    #[inline]
+    pub fn take_messages(&mut self) -> Option<(u32, u32)> {
+        match self {
+            Self::Streamed(streamed) => streamed.take_messages(),
+            _ => None,
+        }
+    }
+
+    /// Whether the reply ends when the server closes the connection.
+    pub fn ends_at_close(&self) -> bool {
+        match self {
+            Self::Streamed(streamed) => streamed.ends_at_close(),
+            other => *other == Self::UntilClosed,
         }
     }
 
@@ -52,7 +86,11 @@ impl Remainder {
     #[inline]
     pub const fn outcome(&self) -> Option<Outcome> {
         match self {
-            Self::Bytes { .. } | Self::UntilClosed | Self::Chunks(_) | Self::UntilDelimiter(_) => None,
+            Self::Bytes { .. }
+            | Self::UntilClosed
+            | Self::Chunks(_)
+            | Self::UntilDelimiter(_)
+            | Self::Streamed(_) => None,
             Self::Elements(elements) => Some(elements.outcome()),
             Self::Messages(messages) => Some(messages.outcome()),
         }

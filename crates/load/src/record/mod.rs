@@ -4,6 +4,7 @@
 
 mod counts;
 mod gaps;
+mod messages;
 mod recorder;
 mod records;
 mod row;
@@ -14,6 +15,7 @@ mod wire;
 
 pub use counts::{Connects, Counts};
 pub use gaps::{Dispersion, Gaps};
+pub use messages::{MessageCounts, MessageRecord, Messages};
 pub use recorder::Recorder;
 pub use records::{EndpointRecord, KindRecord, SECTIONS};
 pub use row::{Place, Row, Status};

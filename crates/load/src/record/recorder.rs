@@ -6,7 +6,10 @@ use hindmost_plan::Keep;
 use rand::Rng;
 
 use super::records::SECTIONS;
-use super::{Connects, EndpointRecord, Gaps, KindRecord, Row, StampCounts, Status, Wire, WireRecord};
+use super::{
+    Connects, EndpointRecord, Gaps, KindRecord, MessageRecord, Messages, Row, StampCounts, Status, Wire,
+    WireRecord,
+};
 use crate::protocol::CODES;
 use crate::random::Random;
 use crate::transport::Handshake;
@@ -98,11 +101,13 @@ impl Recorder {
         recorder
     }
 
-    /// Return the memory of the histograms of a recorder for `kinds` kinds, in bytes.
-    pub fn histogram_bytes(kinds: usize) -> usize {
-        // For each kind: its sections, service, send delay, wire and overhead. Shared: outstanding, calibration,
-        // ideal send delay, held, writes, connect, handshake, gaps, scheduled gaps.
-        (kinds * (SECTIONS + 4) + 9) * Histogram::BYTES
+    /// Return the memory of the histograms of a recorder for `kinds` kinds, in bytes, with those of `messages`
+    /// or without.
+    pub fn histogram_bytes(kinds: usize, messages: bool) -> usize {
+        // For each kind: its sections, service, send delay, wire and overhead; first messages and their gaps.
+        // Shared: outstanding, calibration, ideal send delay, held, writes, connect, handshake, gaps,
+        // scheduled gaps.
+        (kinds * (SECTIONS + 4 + 2 * usize::from(messages)) + 9) * Histogram::BYTES
     }
 
     /// Sample only requests of the first `count` connections. `u32::MAX` samples all, including requests
@@ -115,6 +120,11 @@ impl Recorder {
     pub fn keep_endpoints(&mut self, count: usize) {
         self.endpoints = vec![EndpointRecord::default(); if count > 1 { count } else { 0 }];
         self.endpoints.iter_mut().for_each(|one| one.latency.prefault());
+    }
+
+    /// Also keep the messages of streamed replies.
+    pub fn keep_messages(&mut self) {
+        self.kinds.iter_mut().for_each(|kind| kind.messages = Some(MessageRecord::new()));
     }
 
     /// Also keep the gaps between scheduled times.
@@ -265,6 +275,16 @@ impl Recorder {
         }
     }
 
+    /// Record messages of the reply to a request of `kind` scheduled at `scheduled_ns`.
+    #[inline]
+    pub fn record_messages(&mut self, kind: Kind, scheduled_ns: u64, messages: Messages) {
+        if self.is_measured(scheduled_ns) {
+            if let Some(record) = &mut self.kinds[usize::from(kind.0)].messages {
+                record.record(scheduled_ns, messages);
+            }
+        }
+    }
+
     /// Record a latency of the calibration phase.
     #[inline]
     pub fn record_calibration(&mut self, latency_ns: u64) {
@@ -300,6 +320,9 @@ impl Recorder {
         let section = self.section(row.scheduled_ns);
         let record = &mut self.kinds[usize::from(row.kind.0)];
         record.counts.count(row.status);
+        if let Some(messages) = &mut record.messages {
+            messages.record_end(&row);
+        }
         if let Some(endpoint) = self.endpoints.get_mut(usize::from(row.endpoint)) {
             endpoint.record(&row);
         }

@@ -2,7 +2,7 @@
 
 use hindmost_histogram::Histogram;
 
-use super::{Counts, Row, Status, WireRecord};
+use super::{Counts, MessageRecord, Row, Status, WireRecord};
 
 /// Sections of the measurement phase with separate latency histograms. Their spread gives the variance within
 /// a run under autocorrelation (batch quantiles), and merging them loses nothing.
@@ -44,6 +44,8 @@ pub struct KindRecord {
     pub stamped: WireRecord,
     /// Replies within the timeout by status code, for protocols with codes.
     pub codes: Vec<u64>,
+    /// Messages of streamed replies, if the plan asks for them.
+    pub messages: Option<MessageRecord>,
 }
 
 impl KindRecord {
@@ -58,6 +60,9 @@ impl KindRecord {
         self.stamped.merge(&other.stamped);
         for (mine, theirs) in self.codes.iter_mut().zip(&other.codes) {
             *mine += theirs;
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.messages, &other.messages) {
+            mine.merge(theirs);
         }
     }
 }

@@ -24,6 +24,8 @@ pub struct Row {
     pub kind: Kind,
     /// Outcome of the request.
     pub status: Status,
+    /// Whether a message of its streamed reply arrived.
+    pub has_message: bool,
     /// Number of its connection within the worker.
     pub connection: u32,
     /// Number of its server, if there are several.

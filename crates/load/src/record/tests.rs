@@ -24,6 +24,7 @@ fn row(scheduled_ns: u64, latency_ns: u64, status: Status) -> Row {
         place: Place::default(),
         kind: Kind::GET,
         status,
+        has_message: false,
         connection: 0,
         endpoint: 0,
         thread: 0,

@@ -28,8 +28,20 @@ from hindmost.core.run.endpoints import endpoints
 from hindmost.core.run.exclusion import Partition, exhausted_budget, partition_runs
 from hindmost.core.run.figure_cache import run_figures
 from hindmost.core.run.figures import ClientFigures, RunFigures, Totals, Values, add_counts
+from hindmost.core.run.messages import messages
 from hindmost.core.run.proof import compare_captures
-from hindmost.core.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, microseconds, plan_of
+from hindmost.core.run.readings import (
+    CONNECT,
+    FIRST_MESSAGE,
+    HANDSHAKE,
+    HELD,
+    IDEAL,
+    MESSAGE_GAP,
+    WHATS,
+    What,
+    microseconds,
+    plan_of,
+)
 from hindmost.core.run.self_diagnosis import self_diagnosis
 from hindmost.core.run.verdict.single_run import NO_OWNERSHIP
 from hindmost.core.store import StoredRun, Study, now_utc
@@ -129,6 +141,8 @@ def answer(study: Study) -> documents.Measure:
         connect_us=_estimates_if_present(CONNECT, runs, reasons, plan.middle),
         handshake_us=_estimates_if_present(HANDSHAKE, runs, reasons, plan.middle),
         held_us=_estimates_if_present(HELD, runs, reasons, plan.middle),
+        first_message_us=_estimates_if_present(FIRST_MESSAGE, runs, reasons, plan.middle),
+        message_gap_us=_estimates_if_present(MESSAGE_GAP, runs, reasons, plan.middle),
         ideal_send_delay_us=_estimates_if_present(IDEAL, runs, reasons, plan.middle),
         wire_us=_estimates_if_present("wire", runs, reasons, plan.middle),
         overhead_us=_estimates_if_present("overhead", runs, reasons, plan.middle),
@@ -141,6 +155,7 @@ def answer(study: Study) -> documents.Measure:
         codes=codes(runs),
         connections=connections(runs),
         batches=batches(runs, plan, totals.writes),
+        messages=messages(runs),
         endpoints=endpoints(runs, totals.endpoints, plan.quantiles),
         runs=[_run(plan, run, partition.excluded.get(run.number)) for run in made],
         excluded=_excluded_runs(plan, made, partition),
@@ -285,8 +300,10 @@ def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Ru
         latency_us=numbers(run.values["latency"]),
         service_us=numbers(run.values["service"]),
         send_delay_us=numbers(run.values["send_delay"]),
-        connect_us=numbers(run.values[CONNECT]) if CONNECT in run.values else None,
-        handshake_us=numbers(run.values[HANDSHAKE]) if HANDSHAKE in run.values else None,
+        connect_us=_values_if_present(CONNECT, run),
+        handshake_us=_values_if_present(HANDSHAKE, run),
+        first_message_us=_values_if_present(FIRST_MESSAGE, run),
+        message_gap_us=_values_if_present(MESSAGE_GAP, run),
         throughput=_throughput(plan, [run]),
         counts=run.counts,
         codes=codes([run]),
@@ -295,6 +312,10 @@ def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Ru
         isolated=isolated.describe_run(run),
         clients=[_client(plan, one) for one in run.clients],
     )
+
+
+def _values_if_present(what: What, run: RunFigures) -> documents.Values | None:
+    return numbers(run.values[what]) if what in run.values else None
 
 
 def _client(plan: MeasurePlan, one: ClientFigures) -> documents.Client:

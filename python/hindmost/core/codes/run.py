@@ -80,6 +80,10 @@ CODES = {
         "The server sent data that is no valid reply, or replies without a request.",
         "Check the first bytes and the server's log.",
     ),
+    "empty-replies": Code(
+        "Replies had no message, although `--stream` measures the messages of replies.",
+        "Request a stream, or leave out `--stream`.",
+    ),
     "misses": Code(
         "The server did not have the requested keys or pages.",
         "Request existing items, or give the server more memory.",
@@ -193,6 +197,10 @@ CODES = {
     "beyond-limit": Code("A lower percentile already exceeds the limit.", "Nothing to do."),
     "no-isolated-latency": Code(
         "A limit or objective needs isolated latency, which is unknown here.", "Follow the hint."
+    ),
+    "no-messages": Code(
+        "A limit is on the messages of replies, and there are none.",
+        "Check that the request asks for a stream.",
     ),
     # Steps of a search for the highest rate
     "holds": Code("All intervals are below their limits.", "Nothing to do."),

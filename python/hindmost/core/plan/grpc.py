@@ -1,4 +1,4 @@
-"""Unary gRPC calls: messages written as JSON, encoded once with the descriptors of their protos."""
+"""gRPC calls of one request: messages written as JSON, encoded once with the descriptors of their protos."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class Descriptors:
     ----------
     file : path
         A ``FileDescriptorSet``, as written by ``protoc --include_imports --descriptor_set_out``.
+    stream : bool
+        Whether replies may be streams.
 
     Raises
     ------
@@ -29,8 +31,9 @@ class Descriptors:
         If it cannot be read or is not a descriptor set, or protobuf is not installed.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, stream: bool = False) -> None:
         self.file = file
+        self.stream = stream
         try:
             self._json = import_module("google.protobuf.json_format")
             messages = import_module("google.protobuf.descriptor_pb2")
@@ -95,7 +98,7 @@ class Descriptors:
         Raises
         ------
         UsageError
-            If there is no such method, it is a stream, or the text is not its message.
+            If there is no such method, it is a stream that is not measured, or the text is not its message.
         """
         if service not in self._services:
             raise UsageError(
@@ -117,11 +120,13 @@ class Descriptors:
                 path=str(self.file),
             )
         descriptor = methods[method]
-        if descriptor.client_streaming or descriptor.server_streaming:
+        if descriptor.client_streaming or (descriptor.server_streaming and not self.stream):
+            sends = descriptor.client_streaming
+            what = "requests, and Hindmost sends only one" if sends else "replies"
             raise UsageError(
                 "unsupported",
-                f"{service}/{method} is a stream; Hindmost measures unary calls only",
-                hint="name another method",
+                f"{service}/{method} is a stream of {what}",
+                hint="name another method" if sends else "--stream measures its replies",
                 name=f"{service}/{method}",
             )
         message = self._classes.GetMessageClass(descriptor.input_type)()
@@ -140,7 +145,7 @@ class Descriptors:
         return encoded
 
 
-def with_calls(workload: dict[str, Any], descriptors: Path | None) -> dict[str, Any]:
+def with_calls(workload: dict[str, Any], descriptors: Path | None, *, stream: bool = False) -> dict[str, Any]:
     """Return an ``http`` workload whose requests are gRPC calls with encoded messages.
 
     Parameters
@@ -149,13 +154,15 @@ def with_calls(workload: dict[str, Any], descriptors: Path | None) -> dict[str, 
         Paths are ``/SERVICE/METHOD``; bodies are messages as JSON, as text or in files.
     descriptors : path, optional
         Descriptors of the protos; without them, calls have empty messages.
+    stream : bool
+        Whether replies may be streams.
 
     Raises
     ------
     UsageError
         If a request is not a call, or its message cannot be encoded.
     """
-    known_types = None if descriptors is None else Descriptors(descriptors)
+    known_types = None if descriptors is None else Descriptors(descriptors, stream=stream)
     requests = workload.get("requests") or [{"path": path} for path in workload.get("paths", ["/"])]
     rest = {key: value for key, value in workload.items() if key != "paths"}
     return rest | {"requests": [_call(request, known_types) for request in requests]}

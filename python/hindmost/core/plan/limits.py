@@ -48,12 +48,13 @@ def check_limits(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = Fal
     Raises
     ------
     UsageError
-        If a percentile is not measured, the workload has no request of a name, or the required throughput
-        exceeds the requested rate.
+        If a percentile or messages are not measured, the workload has no request of a name, or the required
+        throughput exceeds the requested rate.
     """
     for term in terms:
         if term.request is not None and not stored:
             _refuse_unknown(plan, term, term.request)
+        refuse_unmeasured_messages(plan, term, "--require")
         if term.level is not None and term.level not in plan.quantiles:
             names = ",".join(name[1:] for name in plan.labels)
             raise UsageError(
@@ -81,6 +82,24 @@ def check_limits(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = Fal
     return plan
 
 
+def refuse_unmeasured_messages(plan: MeasurePlan, term: Term, option: str) -> None:
+    """Refuse a limit on messages that are not measured.
+
+    Raises
+    ------
+    UsageError
+        If the plan does not ask for messages.
+    """
+    if term.message and not plan.stream:
+        raise UsageError(
+            "missing-argument",
+            f"{option} {term.text!r} limits the messages of streamed replies, which only --stream measures",
+            hint="--stream",
+            option="--stream",
+            value=term.text,
+        )
+
+
 def _refuse_unknown(plan: MeasurePlan, term: Term, request: str) -> None:
     """Refuse a limit on a request that the workload does not have."""
     try:
@@ -104,6 +123,6 @@ def _never_below(low: Term, high: Term) -> bool:
     """Whether the figure of `high` is never below that of `low`: itself, or a higher percentile."""
     if low.key == high.key:
         return True
-    same = (low.isolated, low.request) == (high.isolated, high.request)
+    same = (low.isolated, low.request, low.time) == (high.isolated, high.request, high.time)
     both = same and low.level is not None and high.level is not None
     return both and (high.level or 0.0) >= (low.level or 0.0)

@@ -95,6 +95,7 @@ class MeasurePlan(BaseModel):
     warmup: Literal["auto"] | float = "auto"
     calibration_s: float = Field(default_factory=lambda: default_of("calibration_s", 0.5))
     timeout_s: float = 2.0
+    stream: bool = Field(default=False, description="times of the messages of streamed replies")
     quantiles: tuple[float, ...] = (0.5, 0.95, 0.99, 0.999)
     aggregate: Literal["mean", "median"] = "mean"
     over_runs: Literal["median", "mean"] = Field(default="median", description="what intervals are about")
@@ -234,6 +235,7 @@ class MeasurePlan(BaseModel):
             "preload": self.workload["kind"] == "key-value" and self.workload.get("preload") is not False,
             "phases": {"warmup": warmup, "calibration_s": self.calibration_s, "measure_s": self.duration_s},
             "timeout_s": self.timeout_s,
+            "stream": self.stream,
             "keep": {"samples": -(-self._kept_requests // self.clients), "worst": self.worst},
         }
         if self.verify_wire:

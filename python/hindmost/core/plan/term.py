@@ -30,9 +30,12 @@ SHARES: dict[str, tuple[Outcomes, Literal["scheduled", "completed"]]] = {
 """Shares of requests: the counts in the numerator, and the count in the denominator."""
 THROUGHPUT = "throughput"
 Unit = Literal["us", "share", "per_s"]
+Time = Literal["latency", "first_message", "message_gap"]
+MESSAGES: dict[str, Time] = {"first": "first_message", "gap": "message_gap"}
+"""Prefixes of limits on the messages of streamed replies, and the times that they limit."""
 EXAMPLES = (
-    "'p99<5ms', 'mean<1ms', 'isolated p99<5ms', 'failed<1%', 'errors<1%', 'unanswered<1%', 'misses<5%' or"
-    " 'throughput>49k'"
+    "'p99<5ms', 'mean<1ms', 'isolated p99<5ms', 'first p99<200ms', 'gap p99<50ms', 'failed<1%', 'errors<1%',"
+    " 'unanswered<1%', 'misses<5%' or 'throughput>49k'"
 )
 
 
@@ -41,8 +44,8 @@ class Term:
     """One limit: ``name`` stays below ``limit``, or ``above`` it.
 
     ``limit``: in microseconds, as a fraction for a share, or per second for throughput. ``isolated``: of
-    isolated latency instead of latency. ``request``: only of requests with this name. ``text``: the limit as
-    written.
+    isolated latency instead of latency. ``message``: of the ``first`` message of a streamed reply, or of the
+    ``gap`` between two. ``request``: only of requests with this name. ``text``: the limit as written.
     """
 
     name: str
@@ -50,13 +53,20 @@ class Term:
     isolated: bool = False
     above: bool = False
     request: str | None = None
+    message: str | None = None
     text: str = field(default="", compare=False)
 
     @property
     def key(self) -> str:
-        """Its unique key: ``p99``, ``isolated p99``, ``errors``, ``p99[checkout]``."""
+        """Its unique key: ``p99``, ``isolated p99``, ``first p99``, ``errors``, ``p99[checkout]``."""
         name = self.name if self.request is None else f"{self.name}[{self.request}]"
-        return f"isolated {name}" if self.isolated else name
+        prefix = "isolated" if self.isolated else self.message
+        return f"{prefix} {name}" if prefix else name
+
+    @property
+    def time(self) -> Time:
+        """What it limits, if it limits a time."""
+        return MESSAGES[self.message] if self.message else "latency"
 
     @property
     def is_share(self) -> bool:
@@ -65,7 +75,7 @@ class Term:
 
     @property
     def is_latency(self) -> bool:
-        """Whether it limits a latency."""
+        """Whether it limits a latency or another time."""
         return not self.is_share and self.name != THROUGHPUT
 
     @property
@@ -98,7 +108,8 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
     ('isolated p99', 49000.0)
     >>> parse_term("p99[get:/cart]<50ms").request
     'get:/cart'
-
+    >>> parse_term("first p99<200ms").time
+    'first_message'
 
     Parameters
     ----------
@@ -111,7 +122,7 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
         If it cannot be read, or limits a figure that is not measured.
     """
     # Version 0.1 used the name `isolated`.
-    figure = r"\s*((?:isolated|calm)\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)(?:\[(?P<request>.+)\])?"
+    figure = r"\s*((?:isolated|calm|first|gap)\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)(?:\[(?P<request>.+)\])?"
     match = re.fullmatch(figure + r"\s*(?P<side>[<>])=?\s*(?P<limit>.+?)\s*", text)
     if match is None:
         raise UsageError(
@@ -121,7 +132,9 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=what,
             value=text.strip(),
         )
-    isolated, name, above, request = match[1] is not None, match[2], match["side"] == ">", match["request"]
+    prefix, name, above, request = (match[1] or "").strip(), match[2], match["side"] == ">", match["request"]
+    isolated = prefix in ("isolated", "calm")
+    message = prefix if prefix in MESSAGES else None
     if re.fullmatch(r"p\d{1,3}(\.\d+)?", name):
         name = label(parse_quantiles(name)[0])
     elif name == "max":
@@ -150,7 +163,16 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=f"isolated {name}",
             value=text.strip(),
         )
-    if request is not None and (isolated or name == THROUGHPUT or what != "limit"):
+    if message and (name == THROUGHPUT or name in SHARES or what not in ("limit", "objective")):
+        raise UsageError(
+            "unsupported",
+            f"{what} {text.strip()!r}: only --require and --find-rate limit messages, by a percentile or the"
+            " mean of their times",
+            hint=f"'{message} p99<200ms'",
+            name=f"{message} {name}",
+            value=text.strip(),
+        )
+    if request is not None and (isolated or message or name == THROUGHPUT or what != "limit"):
         raise UsageError(
             "unsupported",
             f"{what} {text.strip()!r}: only --require limits single requests, by their latency or by failed,"
@@ -159,7 +181,7 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=name,
             value=text.strip(),
         )
-    return Term(name, _limit(name, match["limit"], text), isolated, above, request, text.strip())
+    return Term(name, _limit(name, match["limit"], text), isolated, above, request, message, text.strip())
 
 
 def share(name: str, counts: object) -> tuple[int, int]:

@@ -19,10 +19,7 @@ from hindmost.core.plan.units import label
 from hindmost.core.run.arrivals import compare_arrivals
 from hindmost.core.run.isolated import RunIsolated, run_isolated
 from hindmost.core.run.readings import (
-    CONNECT,
-    HANDSHAKE,
-    HELD,
-    IDEAL,
+    SOMETIMES,
     STAMPED,
     WHATS,
     ClientReading,
@@ -187,8 +184,8 @@ def read_figures(run: StoredRun, plan: MeasurePlan) -> RunFigures:
 
 
 def _extra(clients: Sequence[ClientReading]) -> list[What]:
-    """Return the quantities that only some runs have: ideal delay, connects, handshakes, holds, stamps."""
-    whats: list[What] = [what for what in (IDEAL, CONNECT, HANDSHAKE, HELD) if _have(clients, what)]
+    """Return the quantities that only some runs have, of those that these clients recorded."""
+    whats: list[What] = [what for what in SOMETIMES if _have(clients, what)]
     return whats + (list(STAMPED) if _have(clients, "wire") else [])
 
 

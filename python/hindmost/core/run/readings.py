@@ -20,7 +20,17 @@ from hindmost.core.store.reading import load_written
 from hindmost.errors import StudyError
 
 What = Literal[
-    "latency", "service", "send_delay", "ideal_send_delay", "wire", "overhead", "connect", "handshake", "held"
+    "latency",
+    "service",
+    "send_delay",
+    "ideal_send_delay",
+    "wire",
+    "overhead",
+    "connect",
+    "handshake",
+    "held",
+    "first_message",
+    "message_gap",
 ]
 WHATS: tuple[What, ...] = ("latency", "service", "send_delay")
 IDEAL: What = "ideal_send_delay"
@@ -34,6 +44,12 @@ HANDSHAKE: What = "handshake"
 """From then until the TLS handshake is complete; empty without TLS."""
 HELD: What = "held"
 """How long requests waited for their batches, by design; send delay counts only lateness beyond that."""
+FIRST_MESSAGE: What = "first_message"
+"""From the scheduled time to the first message of a streamed reply; only with ``--stream``."""
+MESSAGE_GAP: What = "message_gap"
+"""Between consecutive messages of a streamed reply; none if each reply has one message."""
+SOMETIMES: tuple[What, ...] = (IDEAL, CONNECT, HANDSHAKE, HELD, FIRST_MESSAGE, MESSAGE_GAP)
+"""Quantities that only some runs have, besides `STAMPED`."""
 
 
 def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
@@ -74,7 +90,7 @@ class ClientReading:
     def _wholes(self) -> dict[What, Histogram]:
         return {
             w: merge_histograms(h for (x, _), h in self.by_kind.items() if x == w)
-            for w in (*WHATS, IDEAL, *STAMPED, CONNECT, HANDSHAKE, HELD)
+            for w in (*WHATS, *STAMPED, *SOMETIMES)
         }
 
     def sections(self, count: int) -> list[Histogram]:
@@ -146,7 +162,7 @@ def _client(
         if what == "latency":
             reading.latency_sections.setdefault(kind, []).append(histogram)
             reading.by_kind.setdefault(("latency", kind), Histogram()).merge(histogram)
-        elif what in (*WHATS, IDEAL, *STAMPED, CONNECT, HANDSHAKE, HELD):
+        elif what in (*WHATS, *STAMPED, *SOMETIMES):
             reading.by_kind[what, kind] = histogram
         elif what == "endpoint":
             reading.endpoints[int(kind)] = histogram

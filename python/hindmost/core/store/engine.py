@@ -371,6 +371,14 @@ class Memory(Document):
     bound_bytes: Count
 
 
+class MessageCounts(Document):
+    """Counts of messages, of requests scheduled in the measurement."""
+
+    replies: Count
+    messages: Count
+    empty: Count
+
+
 class Window(Document):
     """The replies of one window."""
 
@@ -558,6 +566,7 @@ class ClientResult(Document):
     kind_codes: dict[str, dict[str, CodeCount]] | UnsetType = UNSET
     measured_from_ns: Count | UnsetType = UNSET
     memory: Memory | UnsetType = UNSET
+    messages: MessageCounts | UnsetType | None = UNSET
     raw_gaps_ns: list[Count] | UnsetType = UNSET
     resent: Count | UnsetType = UNSET
     series: list[list[Window]] | UnsetType = UNSET

@@ -187,6 +187,9 @@ impl Assignment<'_> {
         let random = |purpose| stream(plan.seed, plan.client.index, index as u32, purpose);
         let mut recorder = Recorder::new(plan.workload.kinds().len(), plan.keep, random(Purpose::Sampling));
         recorder.keep_endpoints(servers.peers.len());
+        if plan.stream {
+            recorder.keep_messages();
+        }
         if matches!(plan.load, Load::Open { .. }) && !plan.load.counts_are_known() {
             recorder.keep_scheduled_gaps();
         }

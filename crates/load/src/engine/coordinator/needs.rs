@@ -10,6 +10,7 @@ use crate::engine::hot_path::READ_BYTES;
 use crate::engine::state::away::ROOM;
 use crate::engine::state::backlog::Waiting;
 use crate::engine::state::buffers::Buffers;
+use crate::engine::state::last_messages::LastMessages;
 use crate::engine::state::request::Pending;
 use crate::engine::state::stamp_queue::StampedRequest;
 use crate::protocol::{Protocol, IDS_BYTES};
@@ -60,6 +61,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
         + size_of::<P::Session>()
         + usize::from(P::LOSSY) * IDS_BYTES
         + if P::TAGGED { buffers.requests * size_of::<u32>() } else { 0 }
+        + if plan.stream { buffers.requests * LastMessages::BYTES } else { 0 }
         + 512;
     // Requests may wait for an exclusive connection, or for a free place on a shared one.
     let bounded = P::BOUNDED || plan.in_flight.is_some();
@@ -68,7 +70,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
             + usize::from(bounded) * size_of::<Waiting>());
     let rows = (u64::from(plan.keep.samples) + u64::from(plan.keep.worst)) * size_of::<Row>() as u64;
     let (_, windows) = windows(plan);
-    let thread = Recorder::histogram_bytes(plan.workload.kinds().len()) as u64
+    let thread = Recorder::histogram_bytes(plan.workload.kinds().len(), plan.stream) as u64
         + rows
         + (ROOM * size_of::<(Nanos, Nanos)>()) as u64
         + (windows * size_of::<Window>() + READ_BYTES + P::MAX_HEAD) as u64;

@@ -82,7 +82,16 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         let connection = &mut self.connections[slot];
         let end = connection.write_request(&self.codec, request);
         let Request { kind, item, .. } = request;
-        connection.pending.push_back(Pending { scheduled_ns, sent_ns, end, kind, stamped, resends, item });
+        connection.pending.push_back(Pending {
+            scheduled_ns,
+            sent_ns,
+            end,
+            kind,
+            stamped,
+            resends,
+            has_message: false,
+            item,
+        });
         connection.measured += u32::from(scheduled_ns >= self.schedule.timeline.measure.0);
     }
 

@@ -9,7 +9,7 @@ use crate::engine::state::connection::{Connection, State};
 use crate::engine::state::request::Ending;
 use crate::engine::state::stamping::Arrival;
 use crate::protocol::{Outcome, Protocol, Reply};
-use crate::record::Status;
+use crate::record::{Messages, Status};
 use crate::transport::{Ready, Stamp, StampedTransport, DATAGRAM_LENGTH};
 use crate::workload::Kind;
 use crate::LoadError;
@@ -99,12 +99,21 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
                     return self.break_off(slot, now);
                 }
             };
-            let tally = &mut self.tally;
-            let Connection { reader, session, tags, pending, .. } = connection;
+            let (tally, recorder, timeout) = (&mut self.tally, &mut self.recorder, self.schedule.timeout);
+            let Connection { reader, session, tags, pending, last_messages, .. } = connection;
             let idle = !P::TAGGED && pending.is_empty();
             let error = |head: &[u8]| tally.note_reply::<P>(head, idle);
+            let messages = |tag, count| {
+                let at = if P::TAGGED { tags.position(tag) } else { Some(0) };
+                let Some(pending) = at.and_then(|at| pending.get_mut(at)) else { return };
+                pending.has_message = true;
+                let before_ns = last_messages.replace(tag, now);
+                let in_time = now.0 - pending.scheduled_ns <= timeout.0;
+                let messages = Messages { at_ns: now.0, before_ns, count, in_time };
+                recorder.record_messages(pending.kind, pending.scheduled_ns, messages);
+            };
             let piece = if P::LOSSY { datagram(bytes) } else { bytes };
-            let reply = match reader.next(&self.codec, session, kind, piece, error) {
+            let reply = match reader.next_with_messages(&self.codec, session, kind, piece, error, messages) {
                 Ok(Some(reply)) => reply,
                 // The server may send nothing but an error before it closes the connection.
                 Ok(None) if idle && reader.is_in_reply() => return self.break_off(slot, now),
@@ -160,6 +169,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         };
         if P::LOSSY {
             self.tally.refused_since = None;
+        }
+        if P::STREAMS {
+            connection.last_messages.remove(reply.tag);
         }
         let reply_end = connection.reply_bytes - left as u64;
         self.schedule.outstanding -= 1;

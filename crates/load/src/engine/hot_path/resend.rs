@@ -86,6 +86,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         let Pending { scheduled_ns, sent_ns, kind, item, stamped, .. } = pending;
         let resends = 1;
         connection.stamps.remove(u64::from(tag));
+        connection.last_messages.remove(tag);
         connection.measured -= u32::from(scheduled_ns >= self.schedule.timeline.measure.0);
         if self.turns.enabled {
             self.tally.resent += 1;

@@ -106,6 +106,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             kind,
             stamped,
             resends: 0,
+            has_message: false,
             item,
         });
         connection.measured += u32::from(scheduled >= self.schedule.timeline.measure);
@@ -322,6 +323,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             place: Place::default(),
             kind: self.schedule.next.kind,
             status,
+            has_message: false,
             connection: u32::MAX,
             endpoint: self.schedule.endpoint,
             thread: self.index,

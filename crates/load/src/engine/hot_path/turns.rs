@@ -259,6 +259,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
                 place: Place::default(),
                 kind,
                 status,
+                has_message: false,
                 connection: u32::MAX,
                 endpoint,
                 thread: self.index,

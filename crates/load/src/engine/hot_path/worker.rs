@@ -13,6 +13,7 @@ use crate::engine::state::batches::Batches;
 use crate::engine::state::buffers::{largest_request, max_outstanding, Buffers};
 use crate::engine::state::connection::Connection;
 use crate::engine::state::connections::Connections;
+use crate::engine::state::last_messages::LastMessages;
 use crate::engine::state::request::{Ending, Pending};
 use crate::engine::state::schedule::Schedule;
 use crate::engine::state::sockets::Sockets;
@@ -111,6 +112,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             let mut connection = Connection::new(&parts.codec, buffers);
             connection.most = if by_turns { 1 } else { buffers.in_flight(plan) };
             connection.request_limit = carried.unwrap_or(u64::MAX);
+            if plan.stream {
+                connection.last_messages = LastMessages::with_capacity(connection.most);
+            }
             connection
         };
         let (index, workers) = (u32::from(parts.index), plan.threads.len() as u32);
@@ -183,6 +187,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             place,
             kind: pending.kind,
             status,
+            has_message: pending.has_message,
             connection: slot,
             endpoint: self.connections.endpoint(slot),
             thread: self.index,

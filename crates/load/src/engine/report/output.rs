@@ -104,6 +104,7 @@ impl Outputs {
 /// Collect the histograms of the `.hlog` file by tag:
 ///
 /// - `latency/KIND` by section; `service`, `send_delay`, `wire` and `overhead` of each kind as a whole
+/// - `first_message/KIND` and `message_gap/KIND` if the messages of replies are recorded
 /// - `outstanding`, `writes`, `held` if requests wait for batches, `ideal_send_delay` of an open loop
 /// - `connect` and `handshake` if there were any, and the latency of each `endpoint/NUMBER` of several
 /// - `gaps`, `scheduled_gaps` if recorded, and `calibration`
@@ -121,7 +122,7 @@ fn intervals<'r>(
     let whole = |tag, histogram| Interval { tag, start_s: at(from), end_s: at(to), histogram };
     let mut all = Vec::new();
     for (kind, record) in kinds.iter().zip(&recorder.kinds) {
-        let KindRecord { latency, service, send_delay, stamped, .. } = record;
+        let KindRecord { latency, service, send_delay, stamped, messages, .. } = record;
         for (i, histogram) in latency.iter().enumerate() {
             let edge = |i: usize| at(from + (to - from) / SECTIONS as u64 * i as u64);
             all.push(Interval { tag: tag("latency", kind), start_s: edge(i), end_s: edge(i + 1), histogram });
@@ -130,6 +131,10 @@ fn intervals<'r>(
         all.push(whole(tag("send_delay", kind), send_delay));
         all.push(whole(tag("wire", kind), &stamped.wire));
         all.push(whole(tag("overhead", kind), &stamped.overhead));
+        if let Some(messages) = messages {
+            all.push(whole(tag("first_message", kind), &messages.first));
+            all.push(whole(tag("message_gap", kind), &messages.gap));
+        }
     }
     all.push(whole(tag("outstanding", ""), &recorder.outstanding));
     all.push(whole(tag("writes", ""), &recorder.writes));

@@ -19,7 +19,7 @@ use super::worker_totals::WorkerTotals;
 use crate::protocol::{
     code_name, outcome, outcome_of, reset_name, status_name, status_outcome, Grpc, Outcome, Protocol,
 };
-use crate::record::{Counts, EndpointRecord, KindRecord, Recorder, Window};
+use crate::record::{Counts, EndpointRecord, KindRecord, MessageCounts, Recorder, Window};
 use crate::stop::Ended;
 
 /// Times of the phases as the coordinator measured them.
@@ -120,6 +120,7 @@ pub fn summarise(
         first_error,
         codes: codes.values().fold(BTreeMap::new(), merge_codes),
         kind_codes: codes,
+        messages: messages(plan, &recorder),
         endpoints: endpoints(plan, &recorder),
         connects: recorder.connects,
         by_turns,
@@ -189,6 +190,14 @@ fn merge_codes(
         sum.outcome = sum.outcome.max(one.outcome);
     }
     all
+}
+
+/// Add up the messages of all kinds, if they were recorded.
+fn messages(plan: &Plan, recorder: &Recorder) -> Option<MessageCounts> {
+    let mut all = MessageCounts::default();
+    let kinds = recorder.kinds.iter().filter_map(|kind| kind.messages.as_ref());
+    kinds.for_each(|one| all.add(&one.counts));
+    plan.stream.then_some(all)
 }
 
 fn endpoints(plan: &Plan, recorder: &Recorder) -> Vec<EndpointReport> {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use hindmost_clock::Nanos;
 
 use super::buffers::Buffers;
+use super::last_messages::LastMessages;
 use super::request::Pending;
 use super::stamp_queue::StampQueue;
 use super::tags::Tags;
@@ -57,6 +58,8 @@ pub struct Connection<S = ()> {
     pub blocked: bool,
     /// Parser state of the arriving reply.
     pub reader: Reader,
+    /// The last messages of incomplete replies, if messages are recorded.
+    pub last_messages: LastMessages,
     /// Number of requests answered so far.
     pub answered: u64,
     /// Whether it was given requests of the load.
@@ -102,6 +105,7 @@ impl<S> Connection<S> {
             written: 0,
             blocked: false,
             reader: Reader::new::<P>(),
+            last_messages: LastMessages::default(),
             answered: 0,
             has_requests: false,
             request_bytes: 0,
@@ -246,6 +250,7 @@ impl<S> Connection<S> {
         self.written = 0;
         self.blocked = false;
         self.reader.reset();
+        self.last_messages.clear();
         self.answered = 0;
         self.has_requests = false;
         self.request_bytes = 0;

@@ -7,6 +7,7 @@ pub mod buffers;
 pub mod connection;
 pub mod connections;
 pub mod failure;
+pub mod last_messages;
 pub mod request;
 pub mod schedule;
 pub mod sockets;

@@ -18,14 +18,24 @@ pub struct Pending {
     /// Number of resends, after the server announced that it would close the connection or refused the
     /// request. `sent_ns` is the first send time.
     pub resends: u8,
+    /// Whether the first message of its streamed reply has arrived.
+    pub has_message: bool,
     /// The item that it requests.
     pub item: u32,
 }
 
 impl Pending {
     /// A placeholder used to map memory before the load.
-    pub const BLANK: Self =
-        Self { scheduled_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, stamped: false, resends: 0, item: 0 };
+    pub const BLANK: Self = Self {
+        scheduled_ns: 0,
+        sent_ns: 0,
+        end: 0,
+        kind: Kind::GET,
+        stamped: false,
+        resends: 0,
+        has_message: false,
+        item: 0,
+    };
 }
 
 /// How a request ended.

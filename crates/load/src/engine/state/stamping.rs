@@ -200,6 +200,7 @@ mod tests {
             place: Place::default(),
             kind: Kind::GET,
             status: Status::Hit,
+            has_message: false,
             connection: 0,
             endpoint: 0,
             thread: 0,

@@ -69,6 +69,7 @@ pub fn any_server(script: &[u8]) {
         "workload": workload,
         "pacing": if shape & 4 != 0 { "spin" } else { "sleep" },
         "preload": shape & 8 != 0,
+        "stream": kind == "http" && shape & 32 != 0,
         "max_outstanding": if shape & 16 != 0 { 3 } else { 100 },
         "keep": {"samples": 100, "worst": 10},
     });

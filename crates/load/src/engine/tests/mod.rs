@@ -31,6 +31,8 @@ mod sessions;
 #[cfg(test)]
 mod stamps;
 #[cfg(test)]
+mod streams;
+#[cfg(test)]
 mod toy;
 #[cfg(test)]
 mod turns;
@@ -142,6 +144,10 @@ pub fn worker_under<P: Protocol, T: StampedTransport>(
     clock: FakeClock,
 ) -> Worker<P, T, FakeClock> {
     let random = |purpose| stream(plan.seed, 0, 0, purpose);
+    let mut recorder = Recorder::new(plan.workload.kinds().len(), plan.keep, random(Purpose::Sampling));
+    if plan.stream {
+        recorder.keep_messages();
+    }
     let parts = Parts {
         index: 0,
         codec: P::new(plan),
@@ -150,7 +156,7 @@ pub fn worker_under<P: Protocol, T: StampedTransport>(
         arrivals: arrivals_of(plan, 0).unwrap(),
         requests: Requests::new(plan, Part::WHOLE, random(Purpose::Contents)),
         routing: random(Purpose::Routing),
-        recorder: Recorder::new(plan.workload.kinds().len(), plan.keep, random(Purpose::Sampling)),
+        recorder,
         connections: plan.connections,
         control,
         progress: Arc::new(Progress::new(100)),

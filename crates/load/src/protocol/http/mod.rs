@@ -33,6 +33,8 @@ pub struct ReplyRules {
     head_only: bool,
     /// The request may be repeated.
     idempotent: bool,
+    /// Messages of a reply are counted.
+    streamed: bool,
     /// The outcome of each status code.
     outcomes: [Outcome; CODES],
 }
@@ -40,6 +42,7 @@ pub struct ReplyRules {
 impl Protocol for Http {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Http;
     const MAY_CLOSE: bool = true;
+    const STREAMS: bool = true;
     /// The header section, with those of the interim replies before it.
     const MAX_HEAD: usize = 64 * 1024;
 
@@ -54,7 +57,10 @@ impl Protocol for Http {
         Self {
             list: List::new(plan.seed, &http.weighted_kinds(), http.data.as_ref()),
             kinds: ReplyRules::all(plan, http),
-            takes_turns: http.takes_turns() || requests.iter().any(|one| !one.tail().is_empty()),
+            // A streamed reply occupies its connection for long.
+            takes_turns: plan.stream
+                || http.takes_turns()
+                || requests.iter().any(|one| !one.tail().is_empty()),
             requests,
         }
     }
@@ -157,6 +163,7 @@ impl ReplyRules {
             let accept = one.and_then(|one| one.accept.as_ref()).unwrap_or(&http.accept);
             Self {
                 idempotent: one.is_none_or(HttpRequest::is_idempotent),
+                streamed: plan.stream,
                 head_only: one.is_some_and(|one| one.method == "HEAD"),
                 outcomes: std::array::from_fn(|code| outcome(accept, code as u16)),
             }
@@ -199,6 +206,7 @@ impl ReplyRules {
         let code = response.code.unwrap_or(0);
         let (mut length, mut coding) = (None, None);
         let (mut close, mut keep) = (false, response.version != Some(0));
+        let mut events = false;
         for header in response.headers.iter() {
             if header.name.eq_ignore_ascii_case("content-length") {
                 // A repeated equal value counts as one (RFC 9110, 8.6).
@@ -213,6 +221,8 @@ impl ReplyRules {
             } else if header.name.eq_ignore_ascii_case("connection") {
                 close |= names(header.value, b"close");
                 keep |= names(header.value, b"keep-alive");
+            } else if self.streamed && header.name.eq_ignore_ascii_case("content-type") {
+                events = is_event_stream(header.value);
             }
         }
         // Body length according to RFC 9112, 6.3. A body without a stated length ends when the server closes.
@@ -225,6 +235,8 @@ impl ReplyRules {
         };
         let outcome = self.outcome(code);
         let closes = close || !keep || rest == Remainder::UntilClosed || code == SWITCHING;
+        // An error reply has no latency, so its messages have no times.
+        let rest = if self.streamed && outcome != Outcome::Error { rest.into_streamed(events) } else { rest };
         Ok(Incoming::Reply { head, rest, outcome, closes, code, tag: 0 })
     }
 }
@@ -240,6 +252,12 @@ fn is_chunked(codings: &[u8]) -> bool {
         .rsplit(|&b| b == b',')
         .next()
         .is_some_and(|last| last.trim_ascii().eq_ignore_ascii_case(b"chunked"))
+}
+
+/// Whether a `Content-Type` header announces server-sent events.
+pub fn is_event_stream(value: &[u8]) -> bool {
+    let kind = value.split(|&b| b == b';').next().unwrap_or_default();
+    kind.trim_ascii().eq_ignore_ascii_case(b"text/event-stream")
 }
 
 #[cfg(test)]
@@ -283,6 +301,43 @@ mod tests {
             ),
         ] {
             check_reply(&codec, Kind::GET, reply, outcome);
+        }
+    }
+
+    /// Return how many messages the streamed reply `reply` has, and whether it is complete.
+    fn count_messages(reply: &[u8]) -> (u32, bool) {
+        let codec = Http::new(&Plan { stream: true, ..plan("http") });
+        let halves = (0..reply.len()).map(|cut| vec![&reply[..cut], &reply[cut..]]);
+        let mut found = halves.chain([reply.chunks(1).collect()]).map(|pieces| {
+            let (mut reader, mut messages, mut complete) = (Reader::new::<Http>(), 0, false);
+            for piece in pieces {
+                let count = |_, count| messages += count;
+                let next = reader.next_with_messages(&codec, &mut (), Kind::GET, piece, |_| (), count);
+                complete |= next.unwrap().is_some();
+            }
+            (messages, complete || reader.end().is_some())
+        });
+        let first = found.next().unwrap();
+        assert!(found.all(|one| one == first), "{}", reply.escape_ascii());
+        first
+    }
+
+    #[test]
+    fn messages_are_events_or_else_chunks_of_a_successful_reply() {
+        const CHUNKS: &str = "Transfer-Encoding: chunked\r\n\r\n\
+            9\r\ndata: a\n\n\r\n4\r\ndata\r\n2\r\n\n\n\r\n0\r\n\r\n";
+        for (reply, messages) in [
+            (format!("200 OK\r\nContent-Type: text/event-stream\r\n{CHUNKS}"), 2),
+            (format!("200 OK\r\ncontent-type: Text/Event-Stream ; charset=utf-8\r\n{CHUNKS}"), 2),
+            (format!("200 OK\r\nContent-Type: application/x-ndjson\r\n{CHUNKS}"), 3),
+            (format!("200 OK\r\n{CHUNKS}"), 3),
+            (format!("500 Broken\r\nContent-Type: text/event-stream\r\n{CHUNKS}"), 0),
+            ("200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9\r\n\r\ndata: a\n\n".into(), 1),
+            ("200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: a\n\ndata: b\n\n".into(), 2),
+            ("200 OK\r\nContent-Length: 2\r\n\r\nhi".into(), 0),
+            ("200 OK\r\n\r\nhi".into(), 0),
+        ] {
+            assert_eq!(count_messages(format!("HTTP/1.1 {reply}").as_bytes()), (messages, true), "{reply}");
         }
     }
 

@@ -96,7 +96,7 @@ pub fn error_text(head: &[u8]) -> &'static [u8] {
     let fields = trailers.and_then(|frame| frame.fields(&head[HEAD..]));
     match fields.and_then(|fields| hpack::parse_statuses(fields).ok()).and_then(|found| found.grpc) {
         None => "a reply without grpc-status",
-        Some(OK) => "OK without exactly one complete uncompressed message",
+        Some(OK) => "OK with an incomplete or compressed message, or not exactly one",
         Some(code) => status_name(code),
     }
     .as_bytes()

@@ -1,9 +1,11 @@
 //! Header fields (HPACK, RFC 7541), as far as a load generator needs them. Only the HTTP status and the gRPC
-//! status of a reply are decoded; other fields are skipped. The dynamic table has size 0
-//! (`SETTINGS_HEADER_TABLE_SIZE`), so no state is needed. Requests are encoded without a dynamic table and
-//! without Huffman coding.
+//! status of a reply are decoded, and its content type is compared; other fields are skipped. The dynamic
+//! table has size 0 (`SETTINGS_HEADER_TABLE_SIZE`), so no state is needed. Requests are encoded without a
+//! dynamic table and without Huffman coding.
 
 use std::ops::RangeInclusive;
+
+use crate::protocol::http::is_event_stream;
 
 /// Names in the static table that requests use, with their indices (appendix A).
 const PLACES: [(&str, u8); 12] = [
@@ -31,6 +33,12 @@ const STATUS_CODED: &[u8] = &[0xb8, 0x84, 0x8d, 0x36, 0xa3];
 /// `grpc-status` in Huffman coding.
 const GRPC_STATUS_CODED: &[u8] = &[0x9a, 0xca, 0xc8, 0xb2, 0x12, 0x34, 0xda, 0x8f];
 
+/// The index of `content-type`, and its name in Huffman coding.
+const CONTENT_TYPE: usize = 31;
+const CONTENT_TYPE_CODED: &[u8] = &[0x21, 0xea, 0x49, 0x6a, 0x4a, 0xc9, 0xf5, 0x59, 0x7f];
+/// `text/event-stream` in Huffman coding. The last two bits of the last byte belong to what follows.
+const EVENTS_CODED: [u8; 12] = [0x49, 0x7c, 0xa5, 0x82, 0xf7, 0x2d, 0x49, 0x59, 0x09, 0xb0, 0xa3, 0xa4];
+
 /// The status fields of a header block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statuses {
@@ -38,6 +46,8 @@ pub struct Statuses {
     pub status: Option<u16>,
     /// Status of a gRPC call, from its trailers.
     pub grpc: Option<u16>,
+    /// Whether the content is server-sent events.
+    pub events: bool,
 }
 
 /// The header block is malformed.
@@ -72,10 +82,12 @@ pub fn parse_statuses(mut block: &[u8]) -> Result<Statuses, MalformedBlock> {
             continue;
         }
         let (mut is_status, mut is_grpc) = ((STATUS..STATUS + STATUSES.len()).contains(&index), false);
+        let mut is_type = index == CONTENT_TYPE;
         if index == 0 {
             match text(&mut block)? {
                 (false, b":status") | (true, STATUS_CODED) => is_status = true,
                 (false, b"grpc-status") | (true, GRPC_STATUS_CODED) => is_grpc = true,
+                (false, b"content-type") | (true, CONTENT_TYPE_CODED) => is_type = true,
                 _ => {}
             }
         }
@@ -84,9 +96,17 @@ pub fn parse_statuses(mut block: &[u8]) -> Result<Statuses, MalformedBlock> {
             found.status = Some(digits(coded, value, 3..=3).ok_or(MalformedBlock)?);
         } else if is_grpc {
             found.grpc = Some(digits(coded, value, 1..=3).ok_or(MalformedBlock)?);
+        } else if is_type {
+            found.events = if coded { has_coded_events(value) } else { is_event_stream(value) };
         }
     }
     Ok(found)
+}
+
+/// Whether a coded `content-type` starts with `text/event-stream`.
+fn has_coded_events(value: &[u8]) -> bool {
+    let [first @ .., last] = EVENTS_CODED;
+    value.starts_with(&first) && value.get(first.len()).is_some_and(|byte| byte & 0xfc == last)
 }
 
 /// Parse an integer with a prefix of `bits` bits (5.1).
@@ -212,6 +232,28 @@ mod tests {
             (b"\x88\x00\x0bgrpc-status\x0216\x00\x0cgrpc-message\x01x", 16),
         ] {
             assert_eq!(parse_statuses(block).map(|found| found.grpc), Ok(Some(expected)), "{block:?}");
+        }
+    }
+
+    #[test]
+    fn server_sent_events_are_recognised_in_every_encoding() {
+        let coded = [&[0x0f, 0x10, 0x8c][..], &EVENTS_CODED[..11]].concat();
+        let with_charset = b"\x0f\x10\x97\x49\x7c\xa5\x82\xf7\x2d\x49\x59\x09\xb0\xa3\xa7\
+            \xed\x42\x4e\x3b\x10\x54\xc1\x6a\x65\x59\xef";
+        let name = [&[0x00, 0x89][..], CONTENT_TYPE_CODED, b"\x11text/event-stream"].concat();
+        for (block, events) in [
+            (&b"\x88\x0f\x10\x11text/event-stream"[..], true),
+            (b"\x5f\x20Text/event-stream; charset=utf-8", true),
+            (b"\x00\x0ccontent-type\x11text/event-stream", true),
+            (&name, true),
+            (&[&coded[..], &[0xa7]].concat(), true),
+            (with_charset, true),
+            (&[&coded[..], &[0xab]].concat(), false),
+            (b"\x0f\x10\x09text/html", false),
+            (b"\x0f\x10\x80", false),
+            (b"\x0f\x04\x11text/event-stream", false),
+        ] {
+            assert_eq!(parse_statuses(block).map(|found| found.events), Ok(events), "{block:?}");
         }
     }
 

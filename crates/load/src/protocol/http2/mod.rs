@@ -22,8 +22,9 @@ use hindmost_plan::{Plan, Workload};
 
 use self::frames::{Frame, HEAD, MAX_PAYLOAD};
 use self::requests::CompiledRequest;
-use self::session::{Session, Unsent};
+use self::session::{Session, Stream, Unsent};
 use super::http::ReplyRules;
+use super::streamed::{Messages, Streamed};
 use super::{quote, Garbage, Incoming, Opening, Outcome, Protocol, Refusal, Remainder};
 use crate::workload::{Kind, List, Request};
 
@@ -32,7 +33,7 @@ pub use self::resets::reset_name;
 
 /// HTTP requests, whose outcome is the HTTP status.
 pub type Http2 = Streams<false>;
-/// Unary gRPC calls, whose outcome is the status in the trailers.
+/// gRPC calls with one request each, whose outcome is the status in the trailers.
 pub type Grpc = Streams<true>;
 
 /// The HTTP/2 codec. Each request of the list is compiled once.
@@ -42,6 +43,8 @@ pub struct Streams<const GRPC: bool> {
     kinds: Vec<ReplyRules>,
     /// Whether the requests accept compressed replies.
     compressed: bool,
+    /// Whether the messages of replies are counted. A call may then have any number of them.
+    streamed: bool,
 }
 
 /// The bytes are not a frame that a server may send now.
@@ -56,6 +59,7 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
     const TAGGED: bool = true;
     const HAS_CONTROL: bool = true;
     const BOUNDED: bool = true;
+    const STREAMS: bool = true;
     const REFUSAL: Option<&'static [u8]> = Some(b"RST_STREAM: REFUSED_STREAM, twice for the same request");
 
     type Session = Session;
@@ -75,6 +79,7 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
                     .chain(http.headers.keys())
                     .any(|name| name.eq_ignore_ascii_case("grpc-accept-encoding"))
             }),
+            streamed: plan.stream,
             requests,
         }
     }
@@ -163,6 +168,13 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         self.frame(session, bytes).map_err(|Wrong| Garbage::new::<Self>(kind, bytes))
     }
 
+    #[inline]
+    fn finish_message(&self, session: &mut Session, rest: &Remainder) {
+        if let Remainder::Streamed(frame) = rest {
+            session.keep_position(frame);
+        }
+    }
+
     fn error_text(head: &[u8]) -> Cow<'_, [u8]> {
         if head.get(3) != Some(&frames::RST_STREAM) {
             return if GRPC { grpc::error_text(head) } else { b"a status that the workload does not accept" }
@@ -214,6 +226,11 @@ impl<const GRPC: bool> Streams<GRPC> {
         }
         let whole = HEAD + frame.length;
         let tag = frame.stream / 2;
+        if frame.kind == frames::DATA && self.streamed {
+            if let Some(messages) = session.stream(tag).and_then(|stream| stream.messages) {
+                return Ok(self.messages(session, frame, messages, &bytes[HEAD..]));
+            }
+        }
         if frame.kind == frames::DATA {
             let stream = session.stream(tag).filter(|_| GRPC);
             let looked_at = stream.map_or(Some(0), |one| one.message.take(frame, &bytes[HEAD..]));
@@ -230,7 +247,7 @@ impl<const GRPC: bool> Streams<GRPC> {
         let mut head = whole;
         match frame.kind {
             frames::HEADERS => {
-                let Some(end) = Self::headers(session, frame, bytes)? else { return Ok(Incoming::More) };
+                let Some(end) = self.headers(session, frame, bytes)? else { return Ok(Incoming::More) };
                 head = end;
                 if let Some(reply) = self.end(session, frame, head, Remainder::EMPTY) {
                     return Ok(reply);
@@ -251,6 +268,41 @@ impl<const GRPC: bool> Streams<GRPC> {
         Ok(Incoming::Aside { head, rest: Remainder::EMPTY })
     }
 
+    /// Parse the start of a DATA frame that continues the messages of a streamed reply. `bytes` follow the
+    /// frame's header.
+    fn messages(&self, session: &mut Session, frame: Frame, messages: Messages, bytes: &[u8]) -> Incoming {
+        let padded = usize::from(frame.has(frames::PADDED) && frame.length > 0);
+        let Some(padding) = bytes.get(..padded) else { return Incoming::More };
+        let padding = padding.first().copied().unwrap_or(0);
+        session.count_received(frame.length);
+        let (head, left) = (HEAD + padded, (frame.length - padded) as u64);
+        let rest = Remainder::Streamed(Streamed::frame(left, padding, messages, frame.stream / 2));
+        self.end(session, frame, head, rest).unwrap_or(Incoming::Aside { head, rest })
+    }
+
+    /// Return what to count as messages in a reply with these headers, if anything.
+    fn messages_of(&self, kind: Kind, found: hpack::Statuses, status: u16) -> Option<Messages> {
+        if GRPC {
+            return self.streamed.then(Messages::of_call);
+        }
+        // An error reply has no latency, so its messages have no times.
+        let counts = self.streamed && found.events && self.rules(kind).outcome(status) != Outcome::Error;
+        counts.then(Messages::events)
+    }
+
+    /// Whether the messages of a call that ends are complete, and as many as it has.
+    fn are_whole(&self, stream: &Stream) -> bool {
+        if self.streamed {
+            stream.messages.is_some_and(|messages| messages.are_whole(self.compressed))
+        } else {
+            stream.message.is_whole(self.compressed)
+        }
+    }
+
+    fn rules(&self, kind: Kind) -> &ReplyRules {
+        &self.kinds[usize::from(kind.0).min(self.kinds.len() - 1)]
+    }
+
     /// Handle `RST_STREAM`. Return the result for its request if the reply is still incomplete.
     #[cold]
     fn reset(session: &mut Session, tag: u32, payload: &[u8]) -> Option<Incoming> {
@@ -269,7 +321,7 @@ impl<const GRPC: bool> Streams<GRPC> {
 
     /// Parse the status of a reply. Return the end of its fields, which may fill several frames.
     #[inline]
-    fn headers(session: &mut Session, frame: Frame, bytes: &[u8]) -> Result<Option<usize>, Wrong> {
+    fn headers(&self, session: &mut Session, frame: Frame, bytes: &[u8]) -> Result<Option<usize>, Wrong> {
         let mut end = HEAD + frame.length;
         let fields = frame.fields(&bytes[HEAD..end]).ok_or(Wrong)?;
         let found = if frame.has(frames::END_HEADERS) {
@@ -298,6 +350,7 @@ impl<const GRPC: bool> Streams<GRPC> {
         // Trailers have no HTTP status. Interim replies are followed by the final one.
         if let (Some(status @ 200..), Some(stream)) = (found.status, session.stream(frame.stream / 2)) {
             stream.status = status;
+            stream.messages = self.messages_of(stream.kind, found, status);
         }
         let is_last = frame.has(frames::END_STREAM);
         if let (true, Some(grpc), Some(stream)) =
@@ -319,14 +372,13 @@ impl<const GRPC: bool> Streams<GRPC> {
         session.end(tag);
         let (outcome, code) = if GRPC {
             let code = match stream.grpc {
-                Some(grpc::OK) if !stream.message.is_whole(self.compressed) => grpc::INTERNAL,
+                Some(grpc::OK) if !self.are_whole(&stream) => grpc::INTERNAL,
                 Some(code) => code,
                 None => grpc::status_from_http(stream.status),
             };
             (status_outcome(code), code)
         } else {
-            let rules = &self.kinds[usize::from(stream.kind.0).min(self.kinds.len() - 1)];
-            (rules.outcome(stream.status), stream.status)
+            (self.rules(stream.kind).outcome(stream.status), stream.status)
         };
         Some(Incoming::Reply { head, rest, outcome, closes: false, code, tag })
     }

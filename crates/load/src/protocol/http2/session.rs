@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::frames::{self, Frame, DEFAULT_WINDOW, MAX_WINDOW};
 use super::grpc::Message;
+use crate::protocol::streamed::{Messages, Streamed};
 use crate::workload::{Kind, Request};
 
 /// Most concurrent streams that a session tracks, whatever the server allows.
@@ -24,8 +25,10 @@ pub struct Stream {
     pub status: u16,
     /// Status of a gRPC call, once received.
     pub grpc: Option<u16>,
-    /// Message of a gRPC reply.
+    /// Message of a unary gRPC reply.
     pub message: Message,
+    /// Position in the messages of a streamed reply.
+    pub messages: Option<Messages>,
     /// The request's item, to write the rest of its body; and the number of unsent bytes.
     item: u32,
     unsent: usize,
@@ -112,8 +115,19 @@ impl Session {
         if self.streams.len() < STREAMS {
             let window = self.stream_window.into();
             self.unsent += u32::from(unsent > 0);
-            let (status, grpc, message) = (0, None, Message::default());
-            self.streams.push_back(Stream { tag, kind, status, grpc, message, item, unsent, window });
+            let (status, grpc) = (0, None);
+            let (message, messages) = (Message::default(), None);
+            self.streams.push_back(Stream {
+                tag,
+                kind,
+                status,
+                grpc,
+                message,
+                messages,
+                item,
+                unsent,
+                window,
+            });
         }
     }
 
@@ -155,6 +169,14 @@ impl Session {
         if ended.is_some_and(|stream| stream.unsent > 0) {
             self.unsent -= 1;
             self.cancelled.push(tag);
+        }
+    }
+
+    /// Keep the position in the messages of a reply after one of its frames.
+    pub fn keep_position(&mut self, frame: &Streamed) {
+        let (tag, messages) = frame.position();
+        if let Some(stream) = self.stream(tag) {
+            stream.messages = Some(messages);
         }
     }
 

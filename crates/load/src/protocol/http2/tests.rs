@@ -319,3 +319,71 @@ fn a_successful_call_has_exactly_one_complete_message() {
         assert_eq!(replies(&codec, 1, &[&without]), missing, "its status is not in trailers");
     }
 }
+
+/// Return the messages of each request in `stream`, and how the requests end. Both must not depend on how the
+/// stream is split.
+fn count_messages<P: Protocol<Session = Session>>(
+    codec: &P,
+    stream: &[u8],
+) -> ([u32; 3], Vec<(u32, Outcome, u16)>) {
+    let halves = (0..stream.len()).map(|cut| vec![&stream[..cut], &stream[cut..]]);
+    let mut found = halves.chain([stream.chunks(1).collect()]).map(|pieces| {
+        let (mut reader, mut session) = (Reader::new::<P>(), session_with_requests(codec, 3));
+        let (mut counts, mut ends) = ([0; 3], Vec::new());
+        for mut rest in pieces {
+            while !rest.is_empty() {
+                let messages = |tag: u32, count: u32| counts[tag as usize] += count;
+                let next = reader.next_with_messages(codec, &mut session, Kind::GET, rest, |_| (), messages);
+                let Some(reply) = next.unwrap() else { break };
+                rest = &rest[reply.taken..];
+                ends.push((reply.tag, reply.outcome, reply.code));
+            }
+        }
+        (counts, ends)
+    });
+    let first = found.next().unwrap();
+    assert!(found.all(|one| one == first));
+    first
+}
+
+#[test]
+fn messages_of_streamed_calls_are_counted_by_call() {
+    let codec = Grpc { streamed: true, ..grpc() };
+    let last = frames::END_HEADERS | frames::END_STREAM;
+    let stream = [
+        frame(frames::HEADERS, frames::END_HEADERS, 1, b"\x88"),
+        frame(frames::HEADERS, frames::END_HEADERS, 3, b"\x88"),
+        frame(frames::DATA, 0, 1, b"\0\0\0\0\x02ok\0\0\0\0\0\0\0"),
+        frame(frames::DATA, 0, 3, b"\0\0\0\0\x01"),
+        frame(frames::DATA, frames::PADDED, 1, b"\x03\0\0\x04abxxx"),
+        frame(frames::DATA, 0, 1, b"cd"),
+        frame(frames::DATA, 0, 3, b"a"),
+        frame(frames::HEADERS, last, 3, b"\x00\x0bgrpc-status\x010"),
+        frame(frames::DATA, 0, 1, b"\0\0\0\0\x02o"),
+        frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x010"),
+        frame(frames::HEADERS, last, 5, b"\x88\x00\x0bgrpc-status\x010"),
+    ]
+    .concat();
+    // The last message of the first call is incomplete. The third call has none.
+    let ends = vec![(1, Outcome::Hit, 0), (0, Outcome::Error, 13), (2, Outcome::Hit, 0)];
+    assert_eq!(count_messages(&codec, &stream), ([3, 1, 0], ends));
+}
+
+#[test]
+fn messages_in_http2_are_events_of_successful_replies() {
+    let codec = Http2 { streamed: true, ..codec(json!({"kind": "http"})) };
+    let events = |status: &[u8]| [status, b"\x0f\x10\x11text/event-stream"].concat();
+    let stream = [
+        frame(frames::HEADERS, frames::END_HEADERS, 1, &events(b"\x88")),
+        frame(frames::HEADERS, frames::END_HEADERS, 3, &events(b"\x8e")),
+        frame(frames::HEADERS, frames::END_HEADERS, 5, b"\x88"),
+        frame(frames::DATA, 0, 1, b"data: a\n\nda"),
+        frame(frames::DATA, frames::END_STREAM, 3, b"data: a\n\n"),
+        frame(frames::DATA, frames::END_STREAM, 5, b"data: a\n\n"),
+        frame(frames::DATA, frames::PADDED, 1, b"\x02ta: b\n\n\n\n"),
+        frame(frames::DATA, frames::END_STREAM, 1, b"data: c\n\n: d\n\n"),
+    ]
+    .concat();
+    let ends = vec![(1, Outcome::Error, 500), (2, Outcome::Hit, 200), (0, Outcome::Hit, 200)];
+    assert_eq!(count_messages(&codec, &stream), ([3, 0, 0], ends));
+}

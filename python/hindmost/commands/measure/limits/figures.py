@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hindmost.core.plan import Term, share
+from hindmost.core.plan.term import Time
 from hindmost.core.store import measure as documents
 from hindmost.stats import Estimate, Middle, middle_interval, positive_mean_interval
 from hindmost.stats.tables import binomial_bounds
@@ -30,14 +31,14 @@ class Figure:
 
 
 def figure_of(document: documents.Measure, term: Term) -> Figure | None:
-    """Return the figure of a limit; None if it is unknown, as isolated latency that is refused."""
+    """Return the figure of a limit; None if there is none, as without isolated latency or messages."""
     runs = _counted_runs(document)
     if term.is_share:
         return _share([(run.run, share(term.name, run.counts)) for run in runs])
     if not term.is_latency:
         rates = {run.run: run.throughput.achieved for run in runs}
         return Figure(positive_mean_interval(list(rates.values()), CONFIDENCE), "mean", rates)
-    values = _isolated(document, term.name) if term.isolated else _latency_by_run(runs, term.name)
+    values = _isolated(document, term.name) if term.isolated else _times_by_run(runs, term)
     return _latency(values, _center(document)) if values else None
 
 
@@ -46,8 +47,17 @@ def _counted_runs(document: documents.Measure) -> list[documents.Run]:
     return [run for run in document.runs if not run.excluded] or document.runs
 
 
-def _latency_by_run(runs: Sequence[documents.Run], name: str) -> dict[int, float]:
-    return {run.run: us for run in runs if (us := run.latency_us[name]) is not None}
+def _times_by_run(runs: Sequence[documents.Run], term: Term) -> dict[int, float]:
+    return {run.run: us for run in runs if (us := _times(run, term.time).get(term.name)) is not None}
+
+
+def _times(run: documents.Run, time: Time) -> documents.Values:
+    match time:
+        case "first_message":
+            return run.first_message_us or {}
+        case "message_gap":
+            return run.message_gap_us or {}
+    return run.latency_us
 
 
 def _isolated(document: documents.Measure, name: str) -> dict[int, float]:

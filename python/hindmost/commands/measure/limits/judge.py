@@ -14,6 +14,7 @@ from hindmost.core.exits import Exit
 from hindmost.core.notes import Note
 from hindmost.core.plan import Term
 from hindmost.core.plan.limits import check_limits, parse_limits
+from hindmost.core.run.messages import EMPTY_HINT
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study, name_of
 from hindmost.core.store import measure as documents
@@ -108,6 +109,9 @@ def _without_requests(term: Term, requests: Requests) -> documents.Limit:
 def _by_figure(document: documents.Measure, term: Term, again: str) -> documents.Limit:
     """Judge a limit by its own figure."""
     figure = figure_of(document, term)
+    if figure is None and term.message:
+        why = _no_messages(term)
+        return _document(term, None, "undecided", "server", why.text, EMPTY_HINT, why)
     if figure is None:
         why, need = _no_isolated(document)
         return _document(term, None, "undecided", "host", why.text, f"needed: {need}", why)
@@ -141,16 +145,16 @@ def _by_figure(document: documents.Measure, term: Term, again: str) -> documents
 
 
 def _find_crossing(document: documents.Measure, term: Term) -> Note | None:
-    """Return why a latency exceeds its limit even if its own figure decides nothing.
+    """Return why a time exceeds its limit even if its own figure decides nothing.
 
-    Either so many requests had no reply that the percentile exceeds the client's timeout, whatever the host
-    did, or a lower percentile already exceeds the limit.
+    Either so many requests had no reply that the percentile of latency exceeds the client's timeout, whatever
+    the host did, or a lower percentile already exceeds the limit.
     """
     if term.level is None:
         return None
     blamed = [doubt for doubt in find_doubts(document, term) if doubt.blame == "instrument"]
     share, least = unanswered_share(document)
-    if not term.above and least > 1.0 - term.level and not blamed:
+    if not (term.above or term.message) and least > 1.0 - term.level and not blamed:
         return _no_answer(share, least)
     names = document.runs[0].latency_us
     for name in sorted((one for one in names if one[0] == "p"), key=lambda one: float(one[1:])):
@@ -209,7 +213,7 @@ def _explain_doubt(says: Judgement, doubt: Doubt) -> Note:
 
 def _hint(term: Term, doubt: Doubt) -> str | None:
     hint = doubt.reason.hint
-    kept_apart = term.level is not None and not term.isolated and term.request is None
+    kept_apart = term.level is not None and not (term.isolated or term.message or term.request)
     if doubt.blame == "host" and kept_apart and not term.above:
         return f"--require 'isolated {term.text}' excludes interference" + (f"; {hint}" if hint else "")
     if doubt.reason.code == "errors":
@@ -219,7 +223,7 @@ def _hint(term: Term, doubt: Doubt) -> str | None:
 
 def _failure_key(term: Term) -> str:
     """Return the share that counts all failures of the same requests."""
-    return replace(term, name="failed", isolated=False).key
+    return replace(term, name="failed", isolated=False, message=None).key
 
 
 def _runs_beyond(term: Term, figure: Figure, says: Judgement) -> list[int]:
@@ -241,6 +245,12 @@ def _off_text(term: Term, figure: Figure, off: Sequence[int]) -> str:
     return f"; {len(off)} of {len(figure.by_run)} runs are {side} the limit ({which})"
 
 
+def _no_messages(term: Term) -> Note:
+    """Return why there are no times of messages."""
+    text = "no reply had a message" if term.message == "first" else "no reply had two messages"
+    return Note("no-messages", text, {"name": term.key})
+
+
 def _no_isolated(document: documents.Measure) -> tuple[Note, str]:
     """Return why there is no isolated latency, and what it needs."""
     isolated = document.isolated
@@ -257,7 +267,7 @@ def _confirmed_by_isolated(
     document: documents.Measure, term: Term, says: Judgement, against: Sequence[Doubt]
 ) -> str | None:
     """Describe isolated latency on the same side of the limit, which rules out doubts about the host."""
-    if term.isolated or term.level is None or not all(doubt.of_host for doubt in against):
+    if term.isolated or term.message or term.level is None or not all(doubt.of_host for doubt in against):
         return None
     isolated = replace(term, isolated=True)
     figure = figure_of(document, isolated)

@@ -74,7 +74,11 @@ def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRu
     latency because of it.
     """
     values = {term.key: _value(run, term) for term in objective.terms}
-    against = {term.name: term.limit for term in objective.terms if not (term.is_share or term.isolated)}
+    against = {
+        term.name: term.limit
+        for term in objective.terms
+        if not (term.is_share or term.isolated or term.time == "message_gap")
+    }
     worth = status(run, plan, against=against, errors_judged="errors" in values)
     if objective.isolated and worth.kind in ("counted", "host"):
         why = run.isolated.refused if run.isolated is not None else None
@@ -95,7 +99,8 @@ def _value(run: RunFigures, term: Term) -> float:
         format_runs, of = share(term.name, run.counts)
         return format_runs / of
     if not term.isolated:
-        return run.values["latency"][term.name]
+        # A run without messages has no times of theirs.
+        return run.values.get(term.time, {}).get(term.name, math.inf)
     # A run without isolated latency does not count (`step_run`).
     return math.inf if run.isolated is None else run.isolated.values.get(term.name, math.inf)
 

@@ -22,6 +22,7 @@ def brief_account(doc: Measure) -> Rows:
         ("arrivals", wording.early_end_text(doc)),
         ("datagrams", wording.datagrams(doc)),
         ("streams", wording.streams(doc)),
+        ("messages", wording.messages(doc)),
         ("batches", wording.batches(doc)),
         ("isolated", f"none: {wording.clause(refused.text)}" if refused else ""),
     )
@@ -35,6 +36,7 @@ def outcomes(doc: Measure) -> Rows:
         ("arrivals", wording.early_end_text(doc)),
         ("datagrams", wording.datagrams(doc)),
         ("streams", wording.streams(doc)),
+        ("messages", wording.messages(doc)),
         ("connections", wording.connections(doc)),
         *(("server", wording.endpoint(each)) for each in doc.endpoints),
     )

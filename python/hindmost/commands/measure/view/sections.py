@@ -49,6 +49,7 @@ def blocks(doc: Measure) -> list[Block]:
         Text(wording.sentence(wording.decided_text(doc))),
         *([Text(wording.sentence(why)), Text(todo)] if is_open else []),
         _quantiles(doc),
+        _messages(doc),
         limit_section(doc),
         _reasons(doc),
         _distribution(doc),
@@ -84,6 +85,23 @@ def _quantiles(doc: Measure) -> Section:
             ),
         ],
         "result",
+    )
+
+
+def _messages(doc: Measure) -> Section:
+    """Return the times of the messages of streamed replies. Empty if they were not measured."""
+    if not doc.messages:
+        return Section("Messages of streamed replies", [])
+    times = tables.estimate_table(tables.message_groups(doc), "Value [low, high], a 95 % interval over runs")
+    meanings = [f"{wording.COLUMNS[name]}: {wording.MEANINGS[name]}" for name in tables.message_groups(doc)]
+    return Section(
+        "Messages of streamed replies",
+        [
+            *(times or [Text("No message was received.")]),
+            Text(wording.sentence("; ".join(meanings)), "muted"),
+            Text(f"{wording.messages(doc)}."),
+        ],
+        "messages",
     )
 
 

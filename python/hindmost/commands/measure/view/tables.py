@@ -34,6 +34,12 @@ def latency_groups(doc: Measure) -> dict[str, Estimates]:
     return {name: group for name, group in groups.items() if group or name == "latency"}
 
 
+def message_groups(doc: Measure) -> dict[str, Estimates]:
+    """Return the estimates of the messages of streamed replies; empty if they were not measured."""
+    groups = {"first_message": doc.first_message_us, "message_gap": doc.message_gap_us}
+    return {name: group for name, group in groups.items() if group}
+
+
 def brief_table(groups: Mapping[str, Estimates]) -> list[Block]:
     """Return the table of the terminal, in which each figure has its own unit, and notes."""
     if not any(groups.values()):

@@ -16,9 +16,18 @@ MEANINGS = {
     "isolated": "latency without interference, as if the server had its CPUs to itself",
     "service": "completed − sent: time in server and network",
     "send_delay": "sent − scheduled: how late the client sent",
+    "first_message": "first message completed − scheduled",
+    "message_gap": "time between consecutive messages of a reply, 0 if they arrived together",
 }
 
-COLUMNS = {"latency": "latency", "isolated": "isolated", "service": "service", "send_delay": "send delay"}
+COLUMNS = {
+    "latency": "latency",
+    "isolated": "isolated",
+    "service": "service",
+    "send_delay": "send delay",
+    "first_message": "first message",
+    "message_gap": "message gap",
+}
 """Column names of the table, also used in sentences."""
 
 
@@ -145,6 +154,17 @@ def streams(doc: Measure) -> str:
     if not parts:
         return ""
     return f"{' and '.join(parts)}: sent again; latency counts from the scheduled time"
+
+
+def messages(doc: Measure) -> str:
+    """Describe how many messages streamed replies had. Empty if they were not measured."""
+    found = doc.messages
+    if not found:
+        return ""
+    each = found.messages / found.replies if found.replies else 0.0
+    text = f"{numbers.plural(found.messages, 'message')} in {numbers.plural(found.replies, 'stream')}"
+    text += f" ({numbers.number(each)} each)" if found.replies else ""
+    return f"{text}; {numbers.count(found.empty)} replies without a message" if found.empty else text
 
 
 def batches(doc: Measure) -> str:

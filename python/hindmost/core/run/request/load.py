@@ -127,6 +127,15 @@ class LoadOptions:
             " as errors. [default: 2xx]",
         ),
     ] = None
+    stream: Annotated[
+        bool,
+        Option(
+            "Load",
+            None,
+            "Also measure the time to the first message of a reply, and the gaps between its messages:"
+            " server-sent events, other chunks (HTTP/1), or messages of gRPC calls.",
+        ),
+    ] = False
     arrivals: Annotated[
         str,
         Option(

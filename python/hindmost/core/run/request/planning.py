@@ -119,6 +119,7 @@ def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
         duration_s=duration_s,
         warmup="auto" if request.warmup == "auto" else parse_duration(request.warmup, "warm-up"),
         timeout_s=parse_duration(request.timeout, "timeout", 0.001),
+        stream=request.stream,
         quantiles=parse_quantiles(request.quantiles),
         decide_on=request.decide_on,
         seed=request.seed,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 HTTP_OPTIONS = ("accept", "method", "body", "header", "requests")
 """Options about HTTP requests."""
+STREAMED = ("http", "http2", "grpc")
+"""Protocols whose replies may be streams of messages."""
 
 
 def workload_of(
@@ -38,6 +40,14 @@ def workload_of(
             f"--descriptors is for gRPC, but {target.name} speaks {target.protocol}",
             hint="leave out --descriptors, or measure a grpc:// target",
             option="--descriptors",
+            protocol=target.protocol,
+        )
+    if request.stream and target.protocol not in STREAMED:
+        raise UsageError(
+            "unsupported",
+            f"--stream is for HTTP and gRPC, but {target.name} speaks {target.protocol}",
+            hint="leave out --stream, or measure an http:// or grpc:// target",
+            option="--stream",
             protocol=target.protocol,
         )
     if given and not mix.paths:
@@ -108,4 +118,4 @@ def _add_calls(request: MeasureRequest, workload: dict[str, Any]) -> dict[str, A
                 option=f"--{name}",
                 protocol="grpc",
             )
-    return with_calls(workload, request.descriptors)
+    return with_calls(workload, request.descriptors, stream=request.stream)

@@ -56,6 +56,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     server.stalls,
     server.missing_replies,
     server.unreadable_replies,
+    server.empty_replies,
     sample.precision,
     sample.samples,
     server.warmup,

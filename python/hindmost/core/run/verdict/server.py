@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hindmost.core.run import limits
 from hindmost.core.run.connections import codes, connections, count_lost, describe_errors
+from hindmost.core.run.messages import EMPTY_HINT, messages
 from hindmost.core.run.standstill import standstills
 from hindmost.core.run.text import join_names, percent
 from hindmost.core.run.verdict.reason import SERVER_STALLED, Evidence, Reason
@@ -105,10 +106,25 @@ def unreadable_replies(e: Evidence) -> Iterator[Reason]:
     )
 
 
+def empty_replies(e: Evidence) -> Iterator[Reason]:
+    """Replies had no message, although their messages are measured."""
+    found = messages(e.runs)
+    if found is None or not found.empty:
+        return
+    share = found.empty / (found.empty + found.replies)
+    yield Reason(
+        "empty-replies",
+        "note",
+        f"{percent(share)} of the replies had no message: the times of messages leave them out",
+        EMPTY_HINT,
+        values={"count": found.empty, "share": share},
+    )
+
+
 def _pipelines(e: Evidence) -> bool:
     """Whether requests that time out may be queued behind others on an HTTP/1.1 connection."""
     account = connections(e.runs)
-    by_turns = e.plan.connection_lifetime or (account is not None and account.by_turns)
+    by_turns = e.plan.connection_lifetime or e.plan.stream or (account is not None and account.by_turns)
     timeouts = any(run.counts.timeouts for run in e.runs)
     return timeouts and e.target.protocol == "http" and e.plan.in_flight != 1 and not by_turns
 

@@ -18,6 +18,7 @@ from hindmost.core.store.measure.fleet import Fleet, LoadHost
 from hindmost.core.store.measure.instrument import Figure, Instrument, InterruptSource, Neighbour
 from hindmost.core.store.measure.isolated import Isolated, IsolatedRefusal, RunIsolated
 from hindmost.core.store.measure.limits import Limit
+from hindmost.core.store.measure.messages import Messages
 from hindmost.core.store.measure.proof import Capture, CaptureComparison, Curves, Differences, Margin
 from hindmost.core.store.measure.runs import (
     Alone,
@@ -67,6 +68,7 @@ __all__ = [
     "LoadHost",
     "Margin",
     "Measure",
+    "Messages",
     "Neighbour",
     "Off",
     "Outstanding",

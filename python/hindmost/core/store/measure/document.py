@@ -13,6 +13,8 @@ Rules for the whole document:
   ``latency_us`` and ``service_us`` include it.
 - ``held_us`` exists if requests waited for batches (``batches``): a part of ``latency_us``, by design.
   ``send_delay_us`` is their lateness beyond it.
+- ``messages``, ``first_message_us`` and ``message_gap_us`` exist with ``--stream``: the times from the
+  scheduled time to the first message of a reply, and between consecutive messages of one reply.
 """
 
 from typing import Any, Literal
@@ -35,6 +37,7 @@ from hindmost.core.store.measure.fleet import Fleet
 from hindmost.core.store.measure.instrument import Instrument
 from hindmost.core.store.measure.isolated import Isolated
 from hindmost.core.store.measure.limits import Limit
+from hindmost.core.store.measure.messages import Messages
 from hindmost.core.store.measure.proof import Capture
 from hindmost.core.store.measure.runs import ExcludedRuns, Outstanding, OverRuns, Run, Series, Stopping
 from hindmost.core.store.types import (
@@ -122,6 +125,8 @@ class Measure(Document):
     connect_us: Estimates | None = None
     handshake_us: Estimates | None = None
     held_us: Estimates | None = None
+    first_message_us: Estimates | None = None
+    message_gap_us: Estimates | None = None
     ideal_send_delay_us: Estimates | None = None
     wire_us: Estimates | None
     overhead_us: Estimates | None = None
@@ -135,6 +140,7 @@ class Measure(Document):
     codes: dict[str, Code] = msgspec.field(default_factory=dict)
     connections: Connections | None = None
     batches: Batches | None = None
+    messages: Messages | None = None
     endpoints: list[Endpoint] = msgspec.field(default_factory=list)
     runs: list[Run]
     excluded: ExcludedRuns | UnsetType = UNSET

@@ -107,6 +107,8 @@ class Run(Document):
     send_delay_us: Values
     connect_us: Values | None = None
     handshake_us: Values | None = None
+    first_message_us: Values | None = None
+    message_gap_us: Values | None = None
     throughput: Throughput
     counts: Counts
     codes: dict[str, Code] = msgspec.field(default_factory=dict)
