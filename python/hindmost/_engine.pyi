@@ -16,6 +16,9 @@ __version__: str
 class EngineError(Exception):
     """An engine error; ``args`` are its code, which programs can rely on, and its message."""
 
+    fields: dict[str, str]
+    """The values concerned, if the code has any."""
+
 class Histogram:
     """A latency distribution in nanoseconds, with a relative error of at most 1/2048."""
 

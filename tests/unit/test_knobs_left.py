@@ -12,10 +12,12 @@ from evidence import evidence
 
 from hindmost import _engine
 from hindmost.core.knobs import left_finding
+from hindmost.core.knobs.journal import call_engine
 from hindmost.core.knobs.leftovers import list_left
 from hindmost.core.run.verdict import judge
 from hindmost.core.store.engine import Finding
 from hindmost.core.store.estimates import to_document
+from hindmost.errors import HindmostError
 
 FILES = {
     "proc/sys/kernel/random/boot_id": "6f2f\n",
@@ -99,6 +101,15 @@ def test_a_journal_that_others_can_write_is_reported_with_the_repair(root: Path)
     reported = finding(root)
     assert reported.mark == "note"
     assert f"chmod go-w {root / 'journal'}" in reported.hint
+
+
+def test_a_setting_of_another_process_is_refused_with_its_pid(root: Path) -> None:
+    journal, tree = str(root / "journal"), str(root)
+    _engine.set_knob("swappiness", "7", journal, tree, os.getppid())
+    with pytest.raises(HindmostError) as held:
+        call_engine(lambda: _engine.set_knob("swappiness", "8", journal, tree, os.getpid()))
+    assert (held.value.code, held.value.fields["pid"]) == ("setting-in-use", os.getppid())
+    assert (root / "proc/sys/vm/swappiness").read_text() == "7"
 
 
 def test_a_measurement_notes_settings_that_were_left(root: Path) -> None:

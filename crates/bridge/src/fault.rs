@@ -22,16 +22,27 @@ pub fn raise(code: &'static str, message: &str) -> PyErr {
 
 /// Convert the error of a client; if a plan is refused, `fields` has the field, its value and the expected value.
 pub fn load_error(error: LoadError) -> PyErr {
-    let raised = raise(error.code(), &error.to_string());
-    if let LoadError::Plan(PlanError::Field { field, value, must }) = error {
-        Python::attach(|py| {
-            if let Ok(fields) =
-                [("field", field.into_owned()), ("value", value), ("must", must)].into_py_dict(py)
-            {
-                // Setting the fields is optional: the error is raised in any case.
-                let _ = raised.value(py).setattr("fields", fields);
-            }
-        });
+    let (code, message) = (error.code(), error.to_string());
+    match error {
+        LoadError::Plan(PlanError::Field { field, value, must }) => {
+            raise_with(code, &message, [("field", field.into_owned()), ("value", value), ("must", must)])
+        }
+        _ => raise(code, &message),
     }
+}
+
+/// Create an `EngineError` with `fields`.
+pub fn raise_with<const N: usize>(
+    code: &'static str,
+    message: &str,
+    fields: [(&'static str, String); N],
+) -> PyErr {
+    let raised = raise(code, message);
+    Python::attach(|py| {
+        if let Ok(fields) = fields.into_py_dict(py) {
+            // Setting the fields is optional: the error is raised in any case.
+            let _ = raised.value(py).setattr("fields", fields);
+        }
+    });
     raised
 }

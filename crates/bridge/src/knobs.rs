@@ -3,28 +3,38 @@
 use std::path::PathBuf;
 
 use hindmost_host::Tree;
-use hindmost_knobs::{KnobError, Knobs, Owner};
+use hindmost_knobs::{JournalFault, KnobError, Knobs, Owner};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::fault::raise;
+use crate::fault::{raise, raise_with};
 
 fn knobs_of(root: &str, journal: PathBuf) -> Knobs {
     Knobs::new(Tree::new(root), &journal)
 }
 
 fn refuse(error: KnobError) -> PyErr {
-    let code = match error {
-        KnobError::Unknown { .. } => "unknown",
-        KnobError::Missing { .. } => "missing",
-        KnobError::Value { .. } => "value",
-        KnobError::Refused { .. } => "refused",
-        KnobError::Differs { .. } => "differs",
-        KnobError::Held { .. } => "held",
-        KnobError::Undo { .. } | KnobError::Folder { .. } | KnobError::Foreign { .. } => "undo",
-        KnobError::Journal { .. } => "journal",
-    };
-    raise(code, &error.to_string())
+    let message = error.to_string();
+    let path = |path: PathBuf| [("path", path.display().to_string())];
+    match error {
+        KnobError::Unknown { .. } => raise("unknown", &message),
+        KnobError::Missing { denied, .. } => raise(if denied { "denied" } else { "missing" }, &message),
+        KnobError::Value { .. } => raise("value", &message),
+        KnobError::Refused { .. } => raise("refused", &message),
+        KnobError::Differs { .. } => raise("differs", &message),
+        KnobError::Held { pid, alive, .. } => {
+            raise_with(if alive { "held" } else { "abandoned" }, &message, [("pid", pid.to_string())])
+        }
+        KnobError::Undo { .. } | KnobError::Folder { .. } | KnobError::Foreign { .. } => {
+            raise("undo", &message)
+        }
+        KnobError::Journal { fault, .. } => match fault {
+            JournalFault::OthersWrite(file) => raise_with("journal-mode", &message, path(file)),
+            JournalFault::OwnedByOther(file) => raise_with("journal-owner", &message, path(file)),
+            JournalFault::Denied => raise("journal-denied", &message),
+            JournalFault::Other => raise("journal", &message),
+        },
+    }
 }
 
 fn text(value: &impl serde::Serialize) -> PyResult<String> {

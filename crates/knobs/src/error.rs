@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 /// The reason why a setting was not changed.
@@ -18,6 +20,8 @@ pub enum KnobError {
         name: String,
         /// The reason.
         why: String,
+        /// Whether more rights would help.
+        denied: bool,
     },
     /// The setting does not accept the value.
     #[error("{name} cannot be {value:?}; possible values: {}", choices.join(", "))]
@@ -96,5 +100,20 @@ pub enum KnobError {
         doing: &'static str,
         /// The error of the system.
         said: String,
+        /// What keeps it from being used.
+        fault: JournalFault,
     },
+}
+
+/// What keeps the journal from being used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JournalFault {
+    /// Other users can write this file or folder.
+    OthersWrite(PathBuf),
+    /// This file or folder belongs to another user.
+    OwnedByOther(PathBuf),
+    /// This process lacks the rights.
+    Denied,
+    /// Any other error of the system.
+    Other,
 }

@@ -130,6 +130,7 @@ impl Journal {
             file: self.path().display().to_string(),
             doing,
             said: source.to_string(),
+            fault: trust::fault(&source),
         }
     }
 

@@ -28,7 +28,7 @@ use std::path::Path;
 use hindmost_host::Tree;
 
 pub use changes::ChangedSetting;
-pub use error::KnobError;
+pub use error::{JournalFault, KnobError};
 use journal::Journal;
 pub use list::Knob;
 pub use owner::Owner;

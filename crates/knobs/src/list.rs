@@ -66,6 +66,7 @@ impl Knobs {
         places.into_iter().find(|place| place.name == name).ok_or_else(|| KnobError::Missing {
             name: name.to_owned(),
             why: "its files do not exist any more".to_owned(),
+            denied: false,
         })
     }
 
@@ -108,7 +109,7 @@ impl Knobs {
                     about: known.about,
                     value: Some(values.join(", ")),
                     choices: self.choices(known, &place.files[0]),
-                    missing: write::refusal(&self.tree, &place.files[0]),
+                    missing: write::refusal(&self.tree, &place.files[0]).map(|error| error.to_string()),
                     found: entries
                         .iter()
                         .find(|entry| entry.knob == place.name)

@@ -1,5 +1,7 @@
 //! Changes a setting: journal, write, read back.
 
+use std::io;
+
 use crate::catalogue::CatalogueRow;
 use crate::format::{self, Format};
 use crate::journal::{Entry, Place};
@@ -56,7 +58,9 @@ impl Knobs {
     pub fn check(&self, name: &str, value: &str) -> Result<(), KnobError> {
         let state = self.get(name)?;
         if let Some(why) = state.missing {
-            return Err(KnobError::Missing { name: name.to_owned(), why });
+            let refusal = state.files.first().and_then(|file| write::refusal(&self.tree, file));
+            let denied = refusal.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+            return Err(KnobError::Missing { name: name.to_owned(), why, denied });
         }
         if !state.choices.is_empty() && !state.choices.iter().any(|choice| choice == value) {
             let (name, value) = (name.to_owned(), value.to_owned());

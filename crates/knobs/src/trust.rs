@@ -4,10 +4,13 @@
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hindmost_sys::file::NO_FOLLOW;
 use hindmost_sys::process::effective_user;
+use thiserror::Error;
+
+use crate::error::JournalFault;
 
 const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
@@ -48,13 +51,33 @@ pub(crate) fn check_file(file: &File, path: &Path) -> io::Result<()> {
 }
 
 fn judge(facts: &Metadata, path: &Path) -> io::Result<()> {
-    let (path, own) = (path.display(), effective_user());
-    let why = match (facts.uid(), facts.mode() & 0o7777) {
-        (owner, _) if owner != own && owner != 0 => {
-            format!("{path} belongs to user {owner}, but you are user {own}")
-        }
-        (_, mode) if mode & OTHERS_WRITE != 0 => format!("others can write {path} (mode {mode:04o})"),
-        _ => return Ok(()),
-    };
-    Err(io::Error::other(format!("{why}; its content would be written and run with your rights")))
+    let (owner, user, mode) = (facts.uid(), effective_user(), facts.mode() & 0o7777);
+    if owner != user && owner != 0 {
+        Err(io::Error::other(Distrust::Owner { path: path.to_owned(), owner, user }))
+    } else if mode & OTHERS_WRITE != 0 {
+        Err(io::Error::other(Distrust::Mode { path: path.to_owned(), mode }))
+    } else {
+        Ok(())
+    }
 }
+
+/// Return what keeps the journal from being used, by the error of an operation on it.
+pub(crate) fn fault(error: &io::Error) -> JournalFault {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Distrust>()) {
+        Some(Distrust::Mode { path, .. }) => JournalFault::OthersWrite(path.clone()),
+        Some(Distrust::Owner { path, .. }) => JournalFault::OwnedByOther(path.clone()),
+        None if error.kind() == io::ErrorKind::PermissionDenied => JournalFault::Denied,
+        None => JournalFault::Other,
+    }
+}
+
+/// Why a file or folder is not trusted.
+#[derive(Debug, Error)]
+enum Distrust {
+    #[error("{} belongs to user {owner}, but you are user {user}; {DANGER}", path.display())]
+    Owner { path: PathBuf, owner: u32, user: u32 },
+    #[error("others can write {} (mode {mode:04o}); {DANGER}", path.display())]
+    Mode { path: PathBuf, mode: u32 },
+}
+
+const DANGER: &str = "its content would be written and run with your rights";

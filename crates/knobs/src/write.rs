@@ -24,9 +24,9 @@ pub(crate) fn remove_folder(tree: &Tree, path: &str) -> io::Result<()> {
 }
 
 /// Return why a file cannot be written; `None` if it can.
-pub(crate) fn refusal(tree: &Tree, path: &str) -> Option<String> {
+pub(crate) fn refusal(tree: &Tree, path: &str) -> Option<io::Error> {
     if tree.interface_setting(path).is_some() {
-        return (effective_user() != 0).then(|| "Operation not permitted".to_owned());
+        return (effective_user() != 0).then(|| io::ErrorKind::PermissionDenied.into());
     }
-    OpenOptions::new().write(true).open(tree.locate(path)).err().map(|error| error.to_string())
+    OpenOptions::new().write(true).open(tree.locate(path)).err()
 }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,11 +25,16 @@ CODES = {
     "unknown": "unknown-name",
     "value": "bad-value",
     "missing": "setting-unavailable",
+    "denied": "setting-unavailable",
     "differs": "setting-differs",
     "held": "setting-in-use",
+    "abandoned": "setting-in-use",
     "refused": "setting-refused",
     "undo": "not-restored",
     "journal": "unsafe-journal",
+    "journal-mode": "unsafe-journal",
+    "journal-owner": "unsafe-journal",
+    "journal-denied": "unsafe-journal",
     "host": "no-such-process",
 }
 """Message codes of the engine's refusals, by the engine's own code."""
@@ -51,47 +55,37 @@ def call_engine(call: Callable[[], Answer], **fields: Any) -> Answer:  # noqa: A
     try:
         return call()
     except _engine.EngineError as error:
-        engine_code, message = error.args
-        raise _refusal(engine_code, message, fields) from None
+        raise _translate(error, fields) from None
 
 
-def _refusal(engine_code: str, message: str, fields: Mapping[str, Any]) -> HindmostError:
+def _translate(error: _engine.EngineError, fields: dict[str, Any]) -> HindmostError:
+    engine_code, message = error.args
     code = CODES.get(engine_code, engine_code)
     match engine_code:
-        case "unknown":
-            return UsageError(code, message, hint="hindmost host knobs list --all", **fields)
-        case "value":
-            return UsageError(code, message, hint="hindmost host knobs list", **fields)
+        case "unknown" | "value":
+            hint = "hindmost host knobs list" + (" --all" if engine_code == "unknown" else "")
+            return UsageError(code, message, hint=hint, **fields)
         case "missing":
-            denied = "denied" in message or "ermitted" in message
-            hint = "run as root" if denied else "hindmost host knobs list --all"
-            return HostUnfit(code, message, hint=hint, **fields)
+            return HostUnfit(code, message, hint="hindmost host knobs list --all", **fields)
+        case "denied":
+            return HostUnfit(code, message, hint="run as root", **fields)
         case "differs":
             text = f"{message}; the old value is restored"
             return HostUnfit(code, text, hint="hindmost host knobs list", **fields)
         case "held":
-            running = "running" in message
-            hint = "wait until it ends" if running else "hindmost host knobs restore"
-            return HindmostError(
-                code, f"{message}; nothing was changed", hint=hint, pid=_pid(message), **fields
-            )
-    repair = _journal_repair(message) if engine_code == "journal" else None
-    hint = repair or "hindmost host knobs list"
+            hint, fields = "wait until it ends", fields | {"pid": int(error.fields["pid"])}
+        case "abandoned":
+            hint, fields = "hindmost host knobs restore", fields | {"pid": int(error.fields["pid"])}
+        case "journal-mode":
+            hint = f"look at its content, then: chmod go-w {shlex.quote(error.fields['path'])}"
+        case "journal-owner":
+            path = shlex.quote(error.fields["path"])
+            hint = f"look at its content, then: chown root {path}; or run as that user"
+        case "journal-denied":
+            hint = "run as root"
+        case _:
+            hint = "hindmost host knobs list"
     return HindmostError(code, f"{message}; nothing was changed", hint=hint, **fields)
-
-
-def _pid(message: str) -> int | None:
-    match = re.search(r"process (\d+)", message)
-    return int(match[1]) if match else None
-
-
-def _journal_repair(message: str) -> str | None:
-    """Return the hint that makes a journal usable that others can write, or that we may not read."""
-    if match := re.search(r"others can write (.+) \(mode", message):
-        return f"look at its content, then: chmod go-w {shlex.quote(match[1])}"
-    if match := re.search(r": (\S.*) belongs to user \d+", message):
-        return f"look at its content, then: chown root {shlex.quote(match[1])}; or run as that user"
-    return "run as root" if "ermission denied" in message else None
 
 
 def knobs(journal: Path, root: str = "/") -> dict[str, Knob]:

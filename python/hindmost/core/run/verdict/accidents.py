@@ -199,11 +199,12 @@ def losses(e: Evidence) -> Iterator[Reason]:
             values={"segments": retransmits, "share": share},
         )
     if others:
+        many = f"{others} other TCP segments were" if others > 1 else "1 other TCP segment was"
         yield Reason(
             "other-retransmissions",
             "note",
-            f"{others} more TCP segments were retransmitted in the network namespace of the clients or the"
-            " server. The kernel does not report which program sent them; if they were replies, each can have"
+            f"{many} retransmitted in the network namespace of the clients or the server. The kernel does not"
+            " report which program sent them; if they were replies, each can have"
             f" added {limits.RETRANSMIT_MS:.0f} ms",
             counting,
             values={"segments": others},
