@@ -19,7 +19,7 @@ def main(results: Path, machines: str) -> None:
     """Print the page."""
     rows = {}
     for line in machines.splitlines():
-        name, _, cpus, user, about = line.split("|")
+        name, _, cpus, user, about, arguments = line.split("|")
         file = results / name
         if file.exists():
             found = [
@@ -27,7 +27,9 @@ def main(results: Path, machines: str) -> None:
                 for one in file.read_text(errors="replace").splitlines()
                 if one.startswith("CAPABILITY ")
             ]
-            rows[f"{name}: {about}; CPUs {cpus}; {user}"] = {one["name"]: one for one in found}
+            rows[f"{name}: {about}; CPUs {cpus}; {user}" + (f"; {arguments}" if arguments else "")] = {
+                one["name"]: one for one in found
+            }
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     print(HEAD + f"| machine | {' | '.join(names)} |")
     print(f"| --- |{' --- |' * len(names)}")

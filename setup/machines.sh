@@ -8,12 +8,14 @@ set -uo pipefail
 cd "$ROOT" || exit 1
 tools=target/machines
 mkdir -p "$tools"
-# name | kernel package | QEMU's CPUs and options | user | what is special
-machines='6.1|linux-image-amd64|2|root|Debian 12
-6.12|linux-image-6.12-amd64|2|root|Debian 13
-6.12-smt|linux-image-6.12-amd64|8,sockets=1,cores=4,threads=2 -cpu EPYC,topoext=on|root|four cores with siblings
-6.12-numa|linux-image-6.12-amd64|8,sockets=2,cores=4,threads=1|root|two sockets
-6.12-user|linux-image-6.12-amd64|2|nobody|an ordinary user'
+# name | kernel package | QEMU's CPUs and options | user | what is special | kernel arguments
+machines='6.1|linux-image-amd64|2|root|Debian 12|
+6.12|linux-image-6.12-amd64|2|root|Debian 13|
+6.12-smt|linux-image-6.12-amd64|8,sockets=1,cores=4,threads=2 -cpu EPYC,topoext=on|root|four cores with siblings|
+6.12-numa|linux-image-6.12-amd64|8,sockets=2,cores=4,threads=1 -object memory-backend-ram,id=m0,size=1536M -object memory-backend-ram,id=m1,size=1536M -numa node,cpus=0-3,memdev=m0 -numa node,cpus=4-7,memdev=m1|root|two nodes|
+6.12-64|linux-image-6.12-amd64|64,sockets=2,cores=16,threads=2 -cpu EPYC,topoext=on|root|64 CPUs|
+6.12-lockdown|linux-image-6.12-amd64|2|root|locked down|lockdown=confidentiality
+6.12-user|linux-image-6.12-amd64|2|nobody|an ordinary user|'
 
 skipped() {
   say "machines: skipped: $1"
@@ -43,13 +45,14 @@ trap 'exit 130' INT TERM HUP
 failed=0
 results=$tools/results
 mkdir -p "$results"
-while IFS='|' read -r name package cpus user about; do
+while IFS='|' read -r name package cpus user about arguments; do
   [[ " ${MACHINES:-$name} " = *" $name "* ]] || continue
   kernel=$(kernel_of "$package") || { say "machines: $name: no kernel ($package)"; continue; }
   begun=$SECONDS
   command="cd $ROOT && PYTHONDONTWRITEBYTECODE=1 .venv/bin/python tests/machines/capabilities.py"
   [ "$user" = root ] || command="setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp bash -c '$command'"
   options=(--cpus "${cpus%% *}")
+  [ -z "$arguments" ] || options+=("--append=$arguments")
   [ "$cpus" = "${cpus#* }" ] || options+=("--qemu-opts=${cpus#* }")
   # virtme-ng wants a terminal.
   printf -v line '%q ' "$ROOT/$tools/venv/bin/vng" --run "$kernel" --disable-kvm --memory 3G --user root \

@@ -19,6 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hindmost.core.fleet.cpus import read_cores
+from hindmost.core.interventions.freezer import Freeze, freezer_of
+from hindmost.core.interventions.groups import idle_group, limit_group
+from hindmost.core.interventions.session import start_session
 
 HINDMOST = [sys.executable, "-m", "hindmost"]
 SHORT = ("--rate", "200", "--runs", "1", "--duration", "2s", "--warmup", "1s", "--quantiles", "50", "--quiet")
@@ -152,6 +155,85 @@ def supervise(folder: Path) -> str:
     return f"{len(document['windows'])} windows"
 
 
+def intervene(folder: Path) -> str:
+    """Freeze, limit and demote a neighbour in a cgroup of its own, and restore it."""
+    if os.geteuid():
+        raise Refused("not root")
+    group = Path("/sys/fs/cgroup/capability")
+    group.mkdir()
+    neighbour = subprocess.Popen(["sleep", "1000"])
+    try:
+        (group / "cgroup.procs").write_text(str(neighbour.pid))
+        name, freezer = freezer_of(neighbour.pid) or ("", Path())
+        suspects = [
+            Freeze(name, freezer),
+            limit_group("limit", neighbour.pid, {os.getpid()}),
+            idle_group("idle", neighbour.pid, {os.getpid()}),
+        ]
+        files = [group / one for one in ("cgroup.freeze", "cpu.max", "cpu.idle", "cpu.weight")]
+        with start_session(folder / "journal") as session:
+            for suspect in suspects:
+                before = [file.read_text() for file in files]
+                with session.journal(suspect), session.remove(suspect):
+                    during = [file.read_text() for file in files]
+                if during == before or [file.read_text() for file in files] != before:
+                    raise AssertionError(f"{suspect.name} was not changed and restored")
+    finally:
+        neighbour.kill()
+        neighbour.wait()
+        group.rmdir()
+    return "freezes, limits and demotes a cgroup"
+
+
+def delayed_link(folder: Path) -> str:
+    """Measure a server behind a link that delays each packet by 200 ms."""
+    if os.geteuid():
+        raise Refused("not root")
+    for words in LINK:
+        subprocess.run(["ip", *words.split()], check=True)
+    subprocess.run(
+        [
+            "ip",
+            "netns",
+            "exec",
+            "far",
+            "tc",
+            "qdisc",
+            "add",
+            "dev",
+            "veth1",
+            "root",
+            "netem",
+            "delay",
+            "200ms",
+        ],
+        check=True,
+    )
+    server = subprocess.Popen(["ip", "netns", "exec", "far", "memcached", "-u", "nobody", "-p", "21213"])
+    try:
+        time.sleep(2.0)
+        document = run("measure", "memcached://10.99.0.2:21213", *SHORT, "--out", str(folder / "study"))
+    finally:
+        server.kill()
+        server.wait()
+        subprocess.run(["ip", "netns", "delete", "far"], check=True)
+    p50_ms = document["latency_us"]["p50"]["value"] / 1000
+    if p50_ms < 200:
+        raise AssertionError(f"p50 is {p50_ms:g} ms, below the delay of the link")
+    return f"{document['counts']['completed']} requests"
+
+
+LINK = (
+    "netns add far",
+    "link add veth0 type veth peer name veth1 netns far",
+    "address add 10.99.0.1/24 dev veth0",
+    "link set veth0 up",
+    "-n far address add 10.99.0.2/24 dev veth1",
+    "-n far link set veth1 up",
+    "-n far link set lo up",
+)
+
+
 def diagnose(folder: Path) -> str:
     """List what a diagnosis would try."""
     with Memcached() as url:
@@ -173,6 +255,8 @@ CAPABILITIES: tuple[Callable[[Path], str], ...] = (
     set_and_restore,
     watch,
     supervise,
+    intervene,
+    delayed_link,
     diagnose,
 )
 
