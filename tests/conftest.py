@@ -1,4 +1,4 @@
-"""What all suites share: processors and signals as they were before each test, and the quarantine."""
+"""Fixtures of all suites: processors and signals as they were before each test, and the quarantine."""
 
 from __future__ import annotations
 

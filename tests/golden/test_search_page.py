@@ -1,4 +1,4 @@
-"""What a search shows: percentiles with intervals against the rate, the answer marked, excluded steps."""
+"""View of a search: percentiles with intervals against the rate, the answer marked, excluded steps."""
 
 from __future__ import annotations
 

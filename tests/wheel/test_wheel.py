@@ -1,4 +1,4 @@
-"""What is given to others: one wheel, and the sources for whoever has Rust and Python only."""
+"""The wheel, and the sources for machines that have Rust and Python only."""
 
 from __future__ import annotations
 

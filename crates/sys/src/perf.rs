@@ -9,7 +9,7 @@ const CLOEXEC: libc::c_ulong = 8;
 /// `_IO('$', 0)` and `_IO('$', 1)` of `linux/perf_event.h`.
 const ENABLE: libc::Ioctl = 0x2400;
 const DISABLE: libc::Ioctl = 0x2401;
-/// Of the first page of the ring: the kernel's and the reader's position, 1024 and 1032 bytes from its start.
+/// Places of the kernel's and the reader's position in the first page of the ring, in bytes.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 

@@ -1,1 +1,1 @@
-"""What several commands share: plans, targets, settings, fleets, runs, studies, documents."""
+"""Code that several commands share: plans, targets, settings, fleets, runs, studies, documents."""

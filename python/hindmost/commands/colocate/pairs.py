@@ -55,7 +55,7 @@ def pairs(
     Parameters
     ----------
     cards : sequence of Profile
-        Of programs whose work is lines on stdout, or runs.
+        Profiles of programs whose work is lines on stdout, or runs.
     cpu, other : optional
         CPU of the measured program, and of its neighbour
         (`hindmost.commands.colocate.stressors.choose_cpus`).

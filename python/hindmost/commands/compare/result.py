@@ -53,7 +53,7 @@ class ComparisonResult(Result[Comparison]):
         )
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show."""
+        """Build the view that terminal, page and Markdown show."""
         return targets.view(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ class TrialResult(Result[Trial]):
         return None if place is None else self.document.levels[place].level
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show."""
+        """Build the view that terminal, page and Markdown show."""
         return setting.view(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:
@@ -114,7 +114,7 @@ class BatchingResult(Result[Batching]):
         return found
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show."""
+        """Build the view that terminal, page and Markdown show."""
         return batching.view(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:
@@ -165,7 +165,7 @@ class VerificationResult(Result[Verification]):
         return self._frame(rows, "load", "quantile", "of", "ratio", "low", "high", "outcome")
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show."""
+        """Build the view that terminal, page and Markdown show."""
         return clone.view(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a diagnosis shows: the cause, the tested suspects, experiments by pairs, the correction."""
+"""View of a diagnosis: the cause, the tested suspects, experiments by pairs, the correction."""
 
 from __future__ import annotations
 

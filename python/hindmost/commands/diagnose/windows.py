@@ -121,7 +121,7 @@ class Windows:
         Parameters
         ----------
         watch : Watch or None
-            Of the experiment in force; None if nothing is changed.
+            Watch over the present experiment; None if nothing is changed.
 
         Raises
         ------

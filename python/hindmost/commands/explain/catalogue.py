@@ -158,7 +158,7 @@ def list_candidates(
     plan : MeasurePlan
         Plan of the measurement without changes.
     trace : Trace or None
-        Of a run; None if this host cannot trace.
+        Trace of a run; None if this host cannot trace.
     parts, culprits : sequence
         Parts of the path and culprits of that trace.
     """

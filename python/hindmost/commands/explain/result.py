@@ -57,7 +57,7 @@ class ExplainResult(Result[Explanation]):
         )
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show."""
+        """Build the view that terminal, page and Markdown show."""
         from hindmost.commands.explain.view import view
 
         return view(self.document)

@@ -175,7 +175,7 @@ def next_choice(
     Parameters
     ----------
     rounds, candidates
-        Of the first stage.
+        Rounds and candidates of the first stage.
     confirmed
         Groups of candidates whose confirmation was hopeless.
     """

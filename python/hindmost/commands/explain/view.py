@@ -1,4 +1,4 @@
-"""What an explanation shows: the answer, the tail's origin, culprits, candidates, before and after."""
+"""View of an explanation: the answer, the tail's origin, culprits, candidates, before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``hindmost harvest`` shows: classes, selected classes, placements, simulations."""
+"""View of ``hindmost harvest``: classes, selected classes, placements, simulations."""
 
 from __future__ import annotations
 

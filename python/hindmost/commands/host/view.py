@@ -1,4 +1,4 @@
-"""What ``hindmost host`` shows: findings, rights, settings."""
+"""View of ``hindmost host``: findings, rights, settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hindmost.present import numbers
 from hindmost.present.blocks import Block, Facts, Item, Items, Section, Text, Tone, View
 
 TONES: dict[str, Tone] = {"unfit": "invalid", "note": "note"}
-"""Of findings with a reason and a hint, the worst first."""
+"""Tones of findings that have a reason and a hint, the worst first."""
 
 
 def doctor_view(doc: Doctor) -> View:

@@ -50,7 +50,7 @@ class MeasureResult(Result[Measure]):
         return self._frame([row for of, one in found.items() for row in estimate_rows(of, one or {})])
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show."""
+        """Build the view that terminal, page and Markdown show."""
         from hindmost.commands.measure.view import view
 
         return view(self.document)

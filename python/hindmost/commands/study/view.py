@@ -1,4 +1,4 @@
-"""What ``hindmost study list`` shows: the studies with links, and each target's trend over time."""
+"""View of ``hindmost study list``: the studies with links, and each target's trend over time."""
 
 from __future__ import annotations
 

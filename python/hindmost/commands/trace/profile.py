@@ -1,4 +1,4 @@
-"""What a profile shows: the functions of the slow requests, and a differential flame graph."""
+"""View of a profile: the functions of the slow requests, and a differential flame graph."""
 
 from __future__ import annotations
 

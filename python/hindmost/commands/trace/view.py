@@ -1,4 +1,4 @@
-"""What a trace shows: the path of a request, culprits, the slowest requests, possible changes."""
+"""View of a trace: the path of a request, culprits, the slowest requests, possible changes."""
 
 from __future__ import annotations
 

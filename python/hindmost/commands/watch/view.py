@@ -1,4 +1,4 @@
-"""What ``hindmost watch show`` and ``hindmost watch merge`` show."""
+"""Views of ``hindmost watch show`` and ``hindmost watch merge``."""
 
 from __future__ import annotations
 

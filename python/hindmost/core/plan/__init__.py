@@ -1,4 +1,4 @@
-"""What users write: units, limits and workload files, and the measure plan that follows from them."""
+"""User input: units, limits and workload files, and the measure plan that follows from them."""
 
 from hindmost.core.plan.change import ChangeLimit, parse_change, parse_changes
 from hindmost.core.plan.measure import MeasurePlan

@@ -63,7 +63,7 @@ def control_differences(
     control, others
         Cells. The control must not be among the others.
     confidence
-        Of all intervals together.
+        Confidence of all intervals together.
     seed
         Random seed for the critical value.
 

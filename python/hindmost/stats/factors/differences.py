@@ -71,7 +71,7 @@ def low_level_difference(
     at
         Levels at which other factors are held. The rest are averaged (geometrically).
     confidence, seed
-        Of the interval, and of its draws.
+        Confidence of the interval, and the random seed of its draws.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def term_difference(
     coding
         ``corner``: others at their first level; ``average``: averaged over all their levels (geometrically).
     confidence, seed
-        Of the interval, and of its draws.
+        Confidence of the interval, and the random seed of its draws.
 
     Examples
     --------

@@ -181,7 +181,7 @@ class RunFit:
         coding : {"corner", "average"}
             The meaning of a coefficient, see `coding`.
         confidence : float
-            Of each single interval.
+            Confidence of each single interval.
         critical : float, optional
             Half-width in errors for all but the intercept, from `hindmost.stats.simultaneous`, for intervals
             that hold together.

@@ -55,9 +55,9 @@ def best_differences(
     among
         Cells that may be chosen, at least two. Default: all cells of the model, including those never run.
     confidence
-        Of all intervals together.
+        Confidence of all intervals together.
     draws, seed
-        For the critical values.
+        Number of draws for the critical values, and their random seed.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class QuantileRegression:
     objective_ : float
         The minimal sum of check losses.
     covariance_ : ndarray, shape (p, p)
-        Of the coefficients, intercept first; NaN if the samples do not determine it.
+        Covariance of the coefficients, intercept first; NaN if the samples do not determine it.
     degrees_ : ndarray, shape (p,)
         Degrees of freedom of the intervals; infinite without clusters.
     feature_names_in_ : list of str

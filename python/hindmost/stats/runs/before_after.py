@@ -78,7 +78,7 @@ def compare_runs(
     before, after
         One positive, finite value per run, same unit, in the order of the runs.
     confidence
-        Of each interval; 1 - `confidence` is the rate of false changes.
+        Confidence of each interval; 1 - `confidence` is the rate of false changes.
     paired
         Whether runs with the same index were made one after the other.
 

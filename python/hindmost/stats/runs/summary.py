@@ -100,7 +100,7 @@ def summarise_runs(values: RunValues, confidence: float = 0.95) -> RunSummary:
     values
         One positive value per run, in any unit; infinite for an infinitely late run.
     confidence
-        Of each interval.
+        Confidence of each interval.
 
     Examples
     --------

@@ -107,7 +107,7 @@ def runs_needed(
     weights
         Weights of the cells that the effect compares: ``[-1, 1]`` for one factor while all others are low.
     confidence
-        Of the interval that must exclude 0.
+        Confidence of the interval that must exclude 0.
 
     Returns
     -------

@@ -86,7 +86,7 @@ class Change:
     ratio : float
         The quantile now over the baseline's; with `low` and `high`, its interval at 95 %.
     p : float
-        Of the one-sided test, uncorrected.
+        p-value of the one-sided test, uncorrected.
     needed_p : float
         An alarm needs a p below this.
     tail_p : float

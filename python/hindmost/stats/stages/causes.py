@@ -34,7 +34,7 @@ class Part:
     mean_us : Estimate
         Per request, over all requests.
     share : Estimate or None
-        Of the variance of latency; None if latency does not vary.
+        Share of the variance of latency; None if latency does not vary.
     sd_without_us : float
         Standard deviation of latency without the part, all else being equal.
     """

@@ -60,11 +60,11 @@ class Decomposition:
     stages : tuple of Stage
         In the order of a request's path.
     covariance_us2 : ndarray of shape (5, 5)
-        Of the stages.
+        Covariance of the stages.
     batch_mean, batch_variance : float
         Number of requests that the server found in one read, weighted by request.
     batch_correlation : ndarray of shape (5,)
-        Of each stage with the batch size; NaN if either does not vary.
+        Correlation of each stage with the batch size; NaN if either does not vary.
     closure : float
         ``|sum of all covariances - Var(latency)| / Var(latency)``. The latency is summed separately, so this
         is a check. NaN if nothing varies.

@@ -20,7 +20,7 @@ def sojourn_us(rate_per_s: float, mean_us: float, variance_us2: float) -> float:
     rate_per_s : float
         Arrival rate at this server.
     mean_us, variance_us2 : float
-        Of service times.
+        Mean and variance of service times.
 
     Examples
     --------

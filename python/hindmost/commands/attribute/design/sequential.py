@@ -65,7 +65,7 @@ class Sequential:
     first, most, batch
         Blocks at the first look and at the last, and between looks.
     confidence
-        Of the intervals of each term, over all looks together.
+        Confidence of the intervals of each term, over all looks together.
 
     Raises
     ------

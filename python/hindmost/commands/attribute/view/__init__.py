@@ -1,4 +1,4 @@
-"""What an attribution shows: the answer in the terminal and on the page, and on the page its evidence."""
+"""View of an attribution: the answer in the terminal and on the page, and on the page its evidence."""
 
 from hindmost.commands.attribute.document import Attribution
 from hindmost.commands.attribute.view.answer import answer

@@ -45,7 +45,7 @@ class FitResult(Result[Document]):
         )
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show."""
+        """Build the view that terminal, page and Markdown show."""
         from hindmost.commands.clone.view.fit import view
 
         return view(self.document)

@@ -25,7 +25,7 @@ class SimulationResult(Result[Simulation]):
         return self.view().headline
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show."""
+        """Build the view that terminal, page and Markdown show."""
         from hindmost.commands.clone.view.simulation import view
 
         return view(self.document)
@@ -68,7 +68,7 @@ class SweepResult(Result[Sweep]):
         )
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show."""
+        """Build the view that terminal, page and Markdown show."""
         from hindmost.commands.clone.view.sweep import view
 
         return view(self.document)

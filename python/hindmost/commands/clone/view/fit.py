@@ -1,4 +1,4 @@
-"""What a fit shows: the law and why it was chosen, the log's own latency, and what remains unknown."""
+"""View of a fit: the law and why it was chosen, the log's own latency, and what remains unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a clone that serves shows: how accurate spinning is at the start, and its account at the end."""
+"""View of a clone that serves: how accurate spinning is at the start, and its account at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulation shows: latency with its intervals and parts, and what it is based on."""
+"""View of a simulation: latency with its intervals and parts, and what it is based on."""
 
 from __future__ import annotations
 

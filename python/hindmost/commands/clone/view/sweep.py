@@ -1,4 +1,4 @@
-"""What a sweep shows: answers of searches, latency against load and parameter, and all points."""
+"""View of a sweep: answers of searches, latency against load and parameter, and all points."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the documents of ``hindmost colocate`` show."""
+"""Views of the documents of ``hindmost colocate``."""

@@ -1,1 +1,1 @@
-"""What the terminal and the page show of each kind of comparison."""
+"""Views of each kind of comparison."""

@@ -1,4 +1,4 @@
-"""What a comparison of batching modes shows: the modes by rate, and the best interval against the rate."""
+"""View of a comparison of batching modes: the modes by rate, and the best interval against the rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison of a clone with its original shows: latency by load, ratios and their margins."""
+"""View of a comparison of a clone with its original: latency by load, ratios and their margins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the views of levels, batching modes and targets share."""
+"""Parts that the views of levels, batching modes and targets share."""
 
 from __future__ import annotations
 

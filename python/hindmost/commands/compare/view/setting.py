@@ -1,4 +1,4 @@
-"""What a comparison of levels shows: figures and ratios of each level, and latency before and after."""
+"""View of a comparison of levels: figures and ratios of each level, and latency before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison of targets shows: limits, percentiles, distributions, runs and the compared arms."""
+"""View of a comparison of targets: limits, percentiles, distributions, runs and the compared arms."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class SearchResult(Result[Search]):
         return self._frame([msgspec.structs.asdict(step) for step in self.document.steps])
 
     def view(self) -> View:
-        """What the terminal, the page and Markdown show: latency against rate, and the answer."""
+        """Build the view: latency against rate, and the answer."""
         from hindmost.commands.measure.search.view import view
 
         stored = {} if self.study is None else latencies(Study.open(self.study), self.document)

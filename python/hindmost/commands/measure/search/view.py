@@ -1,4 +1,4 @@
-"""What a search shows: the answer, latency against rate, and its steps by rate."""
+"""View of a search: the answer, latency against rate, and its steps by rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of the load and of the runs, as names and texts: in brief, and completely."""
+"""The result of the load and of the runs, as names and texts: in brief, and completely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the terminal shows of a measurement: the table, then one reason per line, then the next command."""
+"""View of a measurement in the terminal: the table, then one reason per line, then the next command."""
 
 from __future__ import annotations
 
