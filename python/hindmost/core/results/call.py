@@ -1,4 +1,4 @@
-"""Code that all functions for Python users share: the request from their options, and the CPUs of this process."""
+"""Code that all functions for Python users share: a request from options, the CPUs of this process."""
 
 from __future__ import annotations
 
