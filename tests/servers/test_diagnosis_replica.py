@@ -137,7 +137,7 @@ def test_only_the_suspect_that_slowed_the_replica_is_tried_on_the_host(host, wri
     assert diagnosis.replica is not None
     # On a busy host it may explain a small part of the rise.
     states = {arm.name: arm.state for arm in diagnosis.replica.reproduction.arms}
-    assert states[narrow] in ("struck out", "part")
+    assert states[narrow] in ("ruled out", "part")
     assert (diagnosis.replica.removal.code, diagnosis.replica.removal.values) == (
         "removed-on-host",
         {"ruling": "cause"},

@@ -101,14 +101,14 @@ def test_unchanged_load_is_not_the_cause():
     client, sham = frozenset({"client"}), pairs(rng, 0.0)
     unchanged = decide(suspects, sham, LOG_3, demand=client, grew=False)
     assert (unchanged.ruling, unchanged.leader) == ("unknown factor", None)
-    assert [arm.state for arm in unchanged.arms] == ["as ever", "struck out"]
+    assert [arm.state for arm in unchanged.arms] == ["normal load", "ruled out"]
     grown = decide(suspects, sham, LOG_3, demand=client, grew=True)
     assert (grown.ruling, grown.leader) == ("cause", "client")
     unknown = decide(suspects, sham, LOG_3, demand=client)
     assert (unknown.ruling, unknown.leader, unknown.arms[0].state) == ("unknown factor", None, "load")
     # If slower code takes more CPU time, there is more work without more load.
     slower = decide(suspects, sham, LOG_3, demand=client, grew=True, usual=client)
-    assert (slower.ruling, slower.leader, slower.arms[0].state) == ("unknown factor", None, "as ever")
+    assert (slower.ruling, slower.leader, slower.arms[0].state) == ("unknown factor", None, "normal load")
     quota = decide({**suspects, "quota": pairs(rng, 1.0)}, sham, LOG_3, demand=client, grew=False)
     assert (quota.ruling, quota.leader) == ("cause", "quota")
 

@@ -136,7 +136,7 @@ def test_a_client_is_not_blamed_for_slow_code_of_the_server(session, load):
     result = experiment(world, session, left_out=["own code"])
     states = {arm.name: arm.state for arm in result.decision.arms}
     assert (result.decision.ruling, result.decision.leader) == ("unknown factor", None)
-    assert states == {"client": "load" if load else "beyond", "innocent": "struck out"}
+    assert states == {"client": "load" if load else "beyond", "innocent": "ruled out"}
     assert render_terminal(view(document_of(result)))
 
 

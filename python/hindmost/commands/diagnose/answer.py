@@ -61,7 +61,7 @@ def document_of(
         now_us=result.now_us,
         normal_us=request.normal_us,
         explains_above=Gates().share_low,
-        struck_out_below=Gates().share_out,
+        ruled_out_below=Gates().share_out,
         ruling=decision.ruling,
         leader=decision.leader,
         also=list(result.also),

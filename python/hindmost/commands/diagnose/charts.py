@@ -77,7 +77,7 @@ def shares(doc: Diagnosis, part: Search, width: float) -> str | None:
     plot.axes(x, y, x_ticks=ticks, y_ticks=[], x_title="share of the anomaly")
     for at, cls in (
         (doc.explains_above, "fair"),
-        (doc.struck_out_below, "fair"),
+        (doc.ruled_out_below, "fair"),
         (0.0, "axis"),
         (1.0, "axis"),
     ):

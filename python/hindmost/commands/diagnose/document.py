@@ -55,7 +55,7 @@ class Evidence(Document):
     """One suspect: the percentile with it over the percentile without it, and its share of the anomaly.
 
     ``p``: of the sign-flip test, for this suspect alone. ``about``: how it was removed, or on a replica
-    introduced. ``as ever``: load no higher than normal; ``load``: load whose normal level is unknown.
+    introduced. ``normal load``: load no higher than normal; ``load``: load whose normal level is unknown.
     ``beyond``: latency without it is lower than normal, so removing it removes load. ``other signature``: the
     metrics that moved with the latency stay. ``reach``: on a replica, the percentile with it over the
     affected host's. ``measured``: the pairs behind ``ratio``.
@@ -74,9 +74,9 @@ class Evidence(Document):
     state: Literal[
         "explains",
         "part",
-        "struck out",
+        "ruled out",
         "open",
-        "as ever",
+        "normal load",
         "load",
         "beyond",
         "other signature",
@@ -162,7 +162,7 @@ class Diagnosis(Document):
     ``moved``: if no cause was found and a ring exists, the metrics in it that moved with the latency, by how
     much they explain; empty if the ring does not suffice yet, with the reason in ``moved_wait``. ``replica``:
     what was tried on a replica first. The share of a cause has its lower bound above ``explains_above``; a
-    suspect is struck out if its upper bound is below ``struck_out_below``.
+    suspect is ruled out if its upper bound is below ``ruled_out_below``.
     """
 
     schema: Literal["hindmost.diagnosis/2"]
@@ -172,7 +172,7 @@ class Diagnosis(Document):
     now_us: float
     normal_us: float | None
     explains_above: float
-    struck_out_below: float
+    ruled_out_below: float
     ruling: Literal["cause", "unknown factor", "inconclusive", "void"]
     leader: str | None
     also: list[str]

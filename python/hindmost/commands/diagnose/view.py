@@ -112,7 +112,7 @@ def _evidence(doc: Diagnosis, part: Search) -> Iterator[Block]:
     yield Only("terminal", [Table((heads[0], *heads[2:]), short, "<>>>><", best)])
     yield Only("page", [Table(heads, rows, "<<>>>><", best)])
     yield Items([Item(f"{one.name}: {likeness_text(one.signature)}") for one in tested if one.signature])
-    above, below = numbers.percent(doc.explains_above), numbers.percent(doc.struck_out_below)
+    above, below = numbers.percent(doc.explains_above), numbers.percent(doc.ruled_out_below)
     yield Chart(
         partial(charts.shares, doc, part),
         "The share of the slowdown that each suspect explains, with the bounds that decide. Solid lines: none"

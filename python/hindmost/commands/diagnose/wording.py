@@ -8,9 +8,9 @@ from hindmost.present import numbers
 STATES = {
     "explains": "explains the slowdown",
     "part": "explains a small part",
-    "struck out": "ruled out",
+    "ruled out": "ruled out",
     "open": "undecided",
-    "as ever": "load is not higher than normal",
+    "normal load": "load is not higher than normal",
     "load": "sends the load; whether it is higher than normal is unknown",
     "beyond": "removes more than the slowdown, because it removes load",
     "other signature": "other metrics do not recover",

@@ -30,12 +30,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "slip": ("send_delay",),
     "slip_us": ("send_delay_us",),
     "taken_share": ("interference_share",),
+    "struck_out_below": ("ruled_out_below",),
     "theft": ("interference",),
     "thefts": ("interruptions",),
     "twin": ("replica",),
 }
 """Keys of documents. A key with two names has the one that the type at its place knows."""
-VALUES = {"mind": "note"}
+VALUES = {"mind": "note", "struck out": "ruled out", "as ever": "normal load"}
 """Values of fields that allow only some words."""
 TAGS = {"slip": "send_delay", "ideal_slip": "ideal_send_delay", "due_gaps": "scheduled_gaps"}
 """Tags of histograms in a client's ``.hlog`` file, without the kind of request."""

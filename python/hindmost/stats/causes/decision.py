@@ -9,7 +9,7 @@ is ruled out only if its share is shown to be small. Everything else is inconclu
     share r = log ratio with/without the suspect, over log ratio now/normal of the anomaly
 
     0 ........ 0.3 ............ 0.6 ............ 1 ........ 1.6
-              lower bound above: explains       upper bound below 0.6: struck out
+              lower bound above: explains       upper bound below 0.6: ruled out
 
 A suspect that explains (nearly) all of the latency must also explain the metrics that moved with it, if they
 are known. Otherwise both have another cause, or latency recovered for another reason (`signature.py`).
@@ -27,7 +27,7 @@ from hindmost.stats.causes.signature import Signature
 from hindmost.stats.causes.switchback import Effect, pairs_needed
 
 Ruling = Literal["cause", "unknown factor", "inconclusive", "void"]
-State = Literal["explains", "part", "struck out", "open", "as ever", "load", "beyond", "other signature"]
+State = Literal["explains", "part", "ruled out", "open", "normal load", "load", "beyond", "other signature"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +158,9 @@ def decide(
     arms = [_arm(name, suspects[name], name in passed, anomaly, gates) for name in suspects]
     arms = [replace(arm, state="beyond") if arm.low > gates.most_share else arm for arm in arms]
     if not grew:
-        state: State = "as ever" if grew is False else "load"
+        state: State = "normal load" if grew is False else "load"
         arms = [replace(arm, state=state) if arm.name in demand else arm for arm in arms]
-    arms = [replace(arm, state="as ever") if arm.name in usual else arm for arm in arms]
+    arms = [replace(arm, state="normal load") if arm.name in usual else arm for arm in arms]
     signatures = signatures or {}
     arms = [_apply_signature(arm, signatures.get(arm.name), gates) for arm in arms]
     arms.sort(key=lambda arm: -arm.effect.log)
@@ -232,13 +232,13 @@ def _arm(name: str, effect: Effect, passed: bool, anomaly: float | None, gates: 
         nan = math.nan
         sure = passed and low > 0 and effect.log > math.log(gates.least_ratio)
         none = high < math.log(gates.least_ratio)
-        return Arm(name, effect, nan, nan, nan, "explains" if sure else "struck out" if none else "open")
+        return Arm(name, effect, nan, nan, nan, "explains" if sure else "ruled out" if none else "open")
     share, least, most = (value / anomaly for value in (effect.log, low, high))
     state: State = "open"
     if passed and least > gates.share_low and effect.log > math.log(gates.least_ratio):
         state = "explains"
     elif most < gates.share_out:
-        state = "part" if passed else "struck out"
+        state = "part" if passed else "ruled out"
     return Arm(name, effect, share, least, most, state)
 
 
@@ -249,7 +249,7 @@ def _apply_signature(arm: Arm, found: Signature | None, gates: Gates) -> Arm:
 
 
 def _against(arm: Arm, found: Signature | None) -> str:
-    if arm.state == "as ever":
+    if arm.state == "normal load":
         return f"{arm.name} is not higher than normal"
     if arm.state == "load":
         return (

@@ -6,7 +6,7 @@
     host normal     | host now        anomaly a: the slowdown to explain
 
     share r = c / a    reproduced: lower bound above 0.3, point within 0.6 and 1.6, and the percentile
-                       within a factor of the host's; struck out: upper bound below 0.6, or another signature
+                       within a factor of the host's; ruled out: upper bound below 0.6, or another signature
 
 The comparison uses shifts, not levels, because no replica is exactly like the host. Not rejected is not the
 same as reproduced.
@@ -33,7 +33,7 @@ HEALTHY = 0.5
 """Share of the anomaly's logarithm. A replica that is this slow without a suspect shares the host's cause."""
 
 Outcome = Literal["reproduced", "unknown factor", "inconclusive", "void", "shared"]
-State = Literal["reproduces", "too much", "struck out", "part", "open", "other signature"]
+State = Literal["reproduces", "too much", "ruled out", "part", "open", "other signature"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _decide(
         )
         note = Note("reproduced", text, _values(leader))
         return Reproduction("reproduced", leader.name, also, tuple(arms), None, note)
-    if arms and all(arm.state in ("struck out", "part", "other signature") for arm in arms):
+    if arms and all(arm.state in ("ruled out", "part", "other signature") for arm in arms):
         shown = "; ".join(f"{arm.name} {arm.share:.0%} ({arm.low:.0%} to {arm.high:.0%})" for arm in arms)
         text = f"no suspect makes the replica as slow as the host: {shown}"
         note = Note("not-reproduced", text, {"names": [arm.name for arm in arms]})
@@ -194,7 +194,7 @@ def _dose_effect(
     known = signature is not None and not signature.why
     state: State = "open"
     if high < gates.share_out:
-        state = "part" if passed else "struck out"
+        state = "part" if passed else "ruled out"
     elif known and signature is not None and signature.fits is False:
         state = "other signature"
     elif passed and low > gates.share_low and share >= gates.share_out:
