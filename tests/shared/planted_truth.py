@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -29,22 +30,30 @@ def load_cell(folder: Path, levels: dict[str, str], own_us: float) -> Clone:
     return load_clone(str(file))
 
 
-def own_work_us(folder: Path, load: dict[str, Any]) -> float:
+def own_work_us(document: dict[str, Any], folder: Path) -> float:
     """The server's CPU time per request beyond what is planted: its system calls and parsing, in us.
 
     The thread is busy for this time too, so it makes queues, and thereby all effects on the tail, longer. It comes
-    from the server's CPU time, not from a latency.
+    from the CPU time of the server's process in each run, not from a latency or from the use of its CPU, which other
+    programs share.
     """
-    clones = [load_cell(folder, cell["levels"], 0.0) for cell in load["cells"]]
-    planted = [clone.mean_busy_us + 1e6 * clone.stopped_share / load["rate_per_s"] for clone in clones]
-    return max(0.0, 1e6 * load["busy_share"] / load["rate_per_s"] - statistics.fmean(planted))
+    (load,) = document["loads"]
+    rate = load["rate_per_s"]
+    own = []
+    for cell in load["cells"]:
+        clone = load_cell(folder, cell["levels"], 0.0)
+        planted_us = clone.mean_busy_us + 1e6 * clone.stopped_share / rate
+        places = [factor["levels"].index(cell["levels"][factor["name"]]) for factor in document["factors"]]
+        for run in folder.glob(f"study/*/{'-'.join(map(str, places))}/runs/*/run.json"):
+            own.append(1e6 * json.loads(run.read_text())["server_cpu_share"] / rate - planted_us)
+    return max(0.0, statistics.median(own))
 
 
 def true_effects(document: dict[str, Any], folder: Path) -> dict[str, dict[str, float]]:
     """Effects averaged over the other factors, by quantile and term, in microseconds."""
     (load,) = document["loads"]
     labels = document["quantiles"]
-    own_us = own_work_us(folder, load)
+    own_us = own_work_us(document, folder)
     design = Design(requests=REQUESTS, seed=5, quantiles=tuple(float(q[1:]) / 100.0 for q in labels))
     model = Factorial([factor["name"] for factor in document["factors"]])
 
