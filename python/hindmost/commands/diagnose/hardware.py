@@ -44,7 +44,8 @@ def find_hardware(own: list[int], root: Path = ROOT) -> Iterator[Offer]:
         yield from each
 
 
-def _read(path: Path) -> str | None:
+def read_setting(path: Path) -> str | None:
+    """Return the text of a file of the kernel; None if it does not exist or may not be read."""
     with contextlib.suppress(OSError):
         return path.read_text(encoding="ascii").strip()
     return None
@@ -54,11 +55,11 @@ def _frequency(root: Path) -> Iterator[Offer]:
     """CPUs that may not run at full speed because of a frequency cap or a power-saving governor."""
     caps, governors = [], []
     for policy in sorted((root / "sys/devices/system/cpu/cpufreq").glob("policy*")):
-        most, cap = _read(policy / "cpuinfo_max_freq"), _read(policy / "scaling_max_freq")
+        most, cap = read_setting(policy / "cpuinfo_max_freq"), read_setting(policy / "scaling_max_freq")
         if most and cap and int(cap) < int(most):
             caps.append(File("cap", "lift it", policy / "scaling_max_freq", cap, most))
-        governor = _read(policy / "scaling_governor")
-        able = (_read(policy / "scaling_available_governors") or "").split()
+        governor = read_setting(policy / "scaling_governor")
+        able = (read_setting(policy / "scaling_available_governors") or "").split()
         if governor and governor != "performance" and "performance" in able:
             governors.append(File("governor", "set it", policy / "scaling_governor", governor, "performance"))
     if caps:
@@ -72,7 +73,7 @@ def _frequency(root: Path) -> Iterator[Offer]:
 def _turbo(root: Path) -> Iterator[Offer]:
     for place, off, on in (("intel_pstate/no_turbo", "1", "0"), ("cpufreq/boost", "0", "1")):
         path = root / "sys/devices/system/cpu" / place
-        if _read(path) == off:
+        if read_setting(path) == off:
             yield "frequency", File("turbo", f"allow it ({place} {off} to {on})", path, off, on), path
 
 
@@ -90,7 +91,7 @@ def _interrupts(own: list[int], root: Path) -> Iterator[Offer]:
         grown = [now - then for now, then in zip(counts, before.get(number, counts), strict=False)]
         here = sum(count for cpu, count in enumerate(grown) if cpu in home)
         path = root / f"proc/irq/{number}/smp_affinity_list"
-        found = _read(path)
+        found = read_setting(path)
         if here / LOOK_S >= BUSY_IRQ and found:
             parts.append(File(f"irq {number}", "move it", path, found, cpu_list(set(elsewhere))))
     if parts:
@@ -101,7 +102,7 @@ def _interrupts(own: list[int], root: Path) -> Iterator[Offer]:
 
 def _counts(root: Path) -> dict[str, list[int]]:
     """Return the device interrupts so far, by interrupt number and CPU."""
-    lines = (_read(root / "proc/interrupts") or "").splitlines()
+    lines = (read_setting(root / "proc/interrupts") or "").splitlines()
     width = len(lines[0].split()) if lines else 0
     found = {}
     for line in lines[1:]:
@@ -115,13 +116,13 @@ def _memory(own: list[int], root: Path) -> Iterator[Offer]:
     """Memory on a node where the application may not run; the intervention moves its threads to that node."""
     nodes = {}
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
-        if cpus := _read(folder / "cpulist"):
+        if cpus := read_setting(folder / "cpulist"):
             nodes[int(folder.name[4:])] = frozenset(parse_cpus(cpus))
     if len(nodes) < 2:
         return
     pages: collections.Counter[int] = collections.Counter()
     for pid in own:
-        for node, count in re.findall(r"\bN(\d+)=(\d+)", _read(root / f"proc/{pid}/numa_maps") or ""):
+        for node, count in re.findall(r"\bN(\d+)=(\d+)", read_setting(root / f"proc/{pid}/numa_maps") or ""):
             pages[int(node)] += int(count)
     now = places(own)
     home = frozenset().union(*now.values()) if now else frozenset()

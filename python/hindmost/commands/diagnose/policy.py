@@ -26,10 +26,16 @@ Touch = Literal[
     "frequency",
     "numa",
     "interrupts",
+    "memory",
+    "io",
+    "compaction",
+    "buffers",
+    "clock",
 ]
 TOUCHES: tuple[Touch, ...] = get_args(Touch)
-ASKED_FOR: tuple[Touch, ...] = ("interrupts",)
-"""Changes that a policy must name explicitly: interrupts of a network card carry everyone's traffic."""
+ASKED_FOR: tuple[Touch, ...] = ("interrupts", "clock")
+"""Changes that a policy must name explicitly: interrupts of a network card carry everyone's traffic, and
+all programs read the clock."""
 NEVER = ("systemd*", "init", "sshd*", "dbus*", "kubelet", "containerd*", "dockerd", "bash", "sh", "tmux*")
 """Names that are never paused or moved, whatever the policy says: operators need them to repair the host."""
 
@@ -44,7 +50,8 @@ class Policy(BaseModel):
         CPUs; limit it to a tenth of a CPU by its cgroup's quota; spread the application's threads; lift its
         quota; handle received packets on the CPUs where they arrive; widen a shaped link; pause clients of
         the application on this host; lift a frequency cap or allow turbo; run where its memory is; move
-        device interrupts (not by default).
+        device interrupts (not by default); lift its cgroup's memory.high; lift its disk limits; stop memory
+        compaction for huge pages; let socket buffers grow; change the clock source (not by default).
     neighbours : list of str
         Name patterns of neighbours and clients that may be changed.
     except_ : list of str

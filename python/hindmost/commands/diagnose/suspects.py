@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.commands.diagnose.hardware import find_hardware
+from hindmost.commands.diagnose.kernel import find_kernel_settings
 from hindmost.commands.diagnose.metrics import SET_BY
 from hindmost.commands.diagnose.neighbours import Neighbour, find_neighbours, has_thread, protected_pids
 from hindmost.core.interventions.changes import File, Places, cpu_list, places
@@ -77,7 +78,7 @@ def find_suspects(pid: int, policy: Policy, hour: int | None = None, first: Coll
     _spread(suspects, own, online, policy, hour)
     _receive(suspects, online, policy, hour)
     _links(suspects, policy, hour)
-    for touch, one, path in find_hardware(own):
+    for touch, one, path in (*find_hardware(own), *find_kernel_settings(pid)):
         if why := policy.allows(touch, hour) or (None if path is None else _not_writable(path)):
             suspects.left_out[one.name] = why
         else:
