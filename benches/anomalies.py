@@ -64,12 +64,17 @@ TAG = os.environ.setdefault("ANOMALY_TAG", f"{os.getpid()}")
 OURS = f"an{TAG}"
 KINDS = {
     **LEADERS,
-    **dict.fromkeys(("interference", "grouped", "burst", "disk"), ("neighbour", f"{OURS}-hog")),
+    **dict.fromkeys(
+        ("interference", "grouped", "burst", "intermittent", "flood", "disk"), ("neighbour", f"{OURS}-hog")
+    ),
+    "disk limit": "disk limit of sealed",
     **dict.fromkeys(("load", "code", "backend", "sleep", "lock", "bystander"), None),
 }
 """Prefix of the right leader, or two parts of its name; None: no named cause is right. Without a replica,
 load and slower code cannot be distinguished."""
-GROUPS = Path("/sys/fs/cgroup/cpu")
+GROUPS, DISK_GROUPS = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/blkio")
+DISK_BYTES_PER_S = 300_000
+"""Limit of the server's writes, far below what it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +106,13 @@ def anomalies() -> Iterator[tuple[Scene, str]]:
             ("sleep", ("slow",)),
             ("lock", ("slow",)),
             ("bystander", ("slow", "redis-script")),
-            ("interference", ("memcached", "redis", "nginx")),
+            ("interference", ("memcached", "redis", "nginx", "slow")),
             ("grouped", ("redis", "slow")),
-            ("burst", ("slow", "nginx")),
+            ("burst", ("slow", "nginx", "redis")),
+            ("intermittent", ("slow", "memcached")),
+            ("flood", ("memcached", "redis", "nginx")),
             ("disk", ("disk",)),
+            ("disk limit", ("disk",)),
             ("quota", ("memcached", "slow", "nginx+backend")),
             ("cores", ("memcached",)),
             ("network", ("redis", "nginx")),
@@ -167,6 +175,15 @@ def fill_disk(place: Path) -> None:
             for _ in range(16):
                 file.write(os.urandom(1 << 20))
             os.fsync(file.fileno())
+
+
+def flood() -> None:
+    """Send datagrams without end to a port at which nothing listens."""
+    Path("/proc/self/comm").write_text(f"{OURS}-hog")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        while True:
+            with contextlib.suppress(OSError):  # the port's refusals
+                sender.sendto(bytes(1000), ("127.0.0.1", 9))
 
 
 def send(rate: float, name: str, place: tuple[str, int], request: bytes, out: Path | None) -> None:
@@ -463,8 +480,8 @@ class Stage(Injector):
             (self.server if what == "code" else self.backend).send_signal(signal.SIGUSR1)
         elif what in ("sleep", "lock"):
             self.server.send_signal(signal.SIGUSR2 if what == "sleep" else signal.SIGHUP)
-        elif what in ("interference", "burst"):
-            words = ["1", "1"] if what == "interference" else ["0.6", "1.2"]
+        elif what in ("interference", "burst", "intermittent"):
+            words = {"interference": ["1", "1"], "burst": ["0.6", "1.2"], "intermittent": ["0.6", "3"]}[what]
             for _ in range(1 if what == "interference" else 2):
                 self.start(["nice", "-n", "-4", sys.executable, __file__, "spin", *words])
         elif what == "grouped":
@@ -472,6 +489,15 @@ class Stage(Injector):
             (group / "cpu.shares").write_text("8192")
             words = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
             self.start([*words, sys.executable, __file__, "spin", "1", "1"])
+        elif what == "flood":
+            for _ in range(2):
+                self.start([sys.executable, __file__, "flood"])
+        elif what == "disk limit":
+            device = self.folder.stat().st_dev
+            group = self.grouping("sealed", DISK_GROUPS)
+            limit = f"{os.major(device)}:{os.minor(device)} {DISK_BYTES_PER_S}"
+            (group / "blkio.throttle.write_bps_device").write_text(limit)
+            (group / "cgroup.procs").write_text(f"{self.server.pid}")
         elif what == "disk":
             for number in range(2):
                 self.start([sys.executable, __file__, "fill", str(self.folder / f"filled-{number}")])
@@ -494,9 +520,9 @@ class Stage(Injector):
         else:
             super().inject(what)
 
-    def grouping(self, name: str) -> Path:
+    def grouping(self, name: str, hierarchy: Path = GROUPS) -> Path:
         """Create a cgroup that ends with this process."""
-        self.group = GROUPS / f"{name}-{OURS}"
+        self.group = hierarchy / f"{name}-{OURS}"
         self.group.mkdir()
         return self.group
 
@@ -637,7 +663,7 @@ def main() -> None:
                         preexec_fn=end_with_parent,
                     )
             finally:
-                for group in GROUPS.glob(f"*-{OURS}"):
+                for group in (*GROUPS.glob(f"*-{OURS}"), *DISK_GROUPS.glob(f"*-{OURS}")):
                     with contextlib.suppress(OSError):
                         group.rmdir()
         if out.exists():
@@ -658,6 +684,8 @@ if __name__ == "__main__":
             spin(float(of_each_s), float(every_s))
         case ["fill", place]:
             fill_disk(Path(place))
+        case ["flood"]:
+            flood()
         case ["one", *_] if "INJECT_INSIDE" not in os.environ:
             run_in_namespaces(sys.argv[1:])
         case ["one", number, out, *more]:
