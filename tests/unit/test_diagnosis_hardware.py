@@ -9,7 +9,7 @@ from undoing import undo
 
 from hindmost.commands.diagnose import hardware
 from hindmost.commands.diagnose.hardware import find_hardware
-from hindmost.commands.diagnose.policy import TOUCHES, Policy
+from hindmost.commands.diagnose.policy import ASKED_FOR, TOUCHES, Policy
 from hindmost.core.interventions.changes import File
 from hindmost.core.interventions.file_set import FileSet
 
@@ -159,4 +159,4 @@ def test_interrupts_are_changed_only_if_a_policy_names_them():
     assert refusal is not None
     assert (refusal.code, refusal.values) == ("policy-forbids", {"touch": "interrupts"})
     assert Policy(may=["interrupts"]).allows("interrupts", 1) is None
-    assert all(Policy().allows(touch, 1) is None for touch in TOUCHES if touch != "interrupts")
+    assert all(Policy().allows(touch, 1) is None for touch in TOUCHES if touch not in ASKED_FOR)
