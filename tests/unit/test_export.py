@@ -4,15 +4,21 @@ import csv
 import json
 import re
 import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from messages import raises
 
 import hindmost
 from hindmost.cli import main
+from hindmost.commands.study.cli.export import export as export_command
 from hindmost.commands.study.export import Metric, export_study, openmetrics
+from hindmost.commands.study.push import push_study
+from hindmost.errors import StudyError, UsageError
 from hindmost.results import Result
 
+TIME = re.compile(rb'"timeUnixNano": "\d+"')
 SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$")
 
 
@@ -113,3 +119,72 @@ def test_files_without_requests_leave_no_table_and_nothing_unfinished(study, tmp
     written = export_study(study, "csv", tmp_path / "out")
     assert {path.name for path in written} == {path.name for path in (tmp_path / "out").iterdir()}
     assert not any(path.stem in ("samples", "worst") for path in written)
+
+
+@pytest.fixture
+def collector():
+    """A server that keeps requests and answers with `status` and `reply`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.server.requests.append((self.path, dict(self.headers), body))
+            self.send_response(self.server.status)
+            if self.server.status == 302:
+                self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", str(len(self.server.reply)))
+            self.end_headers()
+            self.wfile.write(self.server.reply)
+
+        def log_message(self, *_):
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.requests, server.status, server.reply = [], 200, b"{}"
+        server.url = f"http://127.0.0.1:{server.server_port}/v1/metrics"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def push(study, url, *options):
+    return main(["study", "export", str(study), "--as", "otlp", "--push", url, *options])
+
+
+def test_figures_are_pushed_to_a_collector_with_resolved_headers(study, collector, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLLECTOR_TOKEN", "s3cret")
+    assert push(study, collector.url, "--header", "Authorization: Bearer env:COLLECTOR_TOKEN") == 0
+    ((path, headers, body),) = collector.requests
+    assert (path, headers["Content-Type"]) == ("/v1/metrics", "application/json")
+    assert headers["Authorization"] == "Bearer s3cret"
+    written = export(study, "otlp", tmp_path).read_bytes()
+    assert TIME.sub(b"", body) == TIME.sub(b"", written)
+
+
+@pytest.mark.parametrize(
+    ("status", "reply"),
+    [
+        (200, b'{"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "too old"}}'),
+        (302, b""),
+        (400, b"no such thing"),
+        (503, b""),
+    ],
+)
+def test_figures_that_a_collector_does_not_take_are_an_error(study, collector, status, reply):
+    collector.status, collector.reply = status, reply
+    with raises(StudyError, "push-failed", url=collector.url, status=status):
+        push_study(study, collector.url, {})
+    assert len(collector.requests) == 1
+
+
+def test_what_cannot_be_pushed_is_refused(study, tmp_path):
+    url = "http://127.0.0.1:1/v1/metrics"
+    with raises(StudyError, "push-failed", url=url, status=None):
+        push_study(study, url, {})
+    with raises(UsageError, "bad-value", option="--push", value="collector:4318"):
+        push_study(study, "collector:4318", {})
+    for form, out, other in [("csv", None, "--as"), ("otlp", tmp_path, "--out")]:
+        with raises(UsageError, "conflicting-options", options=["--push", other]):
+            export_command(study, as_=form, out=out, push=url)

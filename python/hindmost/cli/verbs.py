@@ -336,6 +336,7 @@ VERBS = (
                 "Write a study's figures as CSV, Parquet, OpenMetrics or OTLP.",
                 (
                     "study export nightly --as csv",
+                    "study export nightly --as otlp --push http://localhost:4318/v1/metrics",
                     "study export nightly --as openmetrics --out /var/lib/node_exporter/latency.prom",
                 ),
             ),

@@ -29,6 +29,10 @@ CODES: dict[str, Code] = {
         "The study lacks the CPU time per request of the original server.",
         "Measure again with a server that logs its service times.",
     ),
+    "push-failed": Code(
+        "A collector of metrics could not be reached, or did not take a study's figures.",
+        "Check the URL and the collector's log.",
+    ),
     # Stored runs
     "no-finished-runs": Code("The study has no finished run or no finished round.", "Resume the study."),
     "wrong-study-kind": Code("The study is of a different kind.", "Use the command in the hint."),
