@@ -109,7 +109,8 @@ def guards_of(pid: int) -> list[int]:
 
 
 def groups_of(pid: int) -> list[str]:
-    return [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/hindmost-{pid}-*")]
+    every = (Path(folder) for folder, _, _ in os.walk("/sys/fs/cgroup"))
+    return [str(path) for path in every if path.name.startswith(f"hindmost-{pid}-")]
 
 
 def stop_while_set(pid: int, journal: Path) -> None:

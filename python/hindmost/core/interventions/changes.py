@@ -18,7 +18,7 @@ from hindmost.core.documents import read_kernel
 from hindmost.core.knobs import steps
 from hindmost.core.knobs.steps import Step
 from hindmost.core.notes import Note
-from hindmost.core.targets.procfs import process_tree
+from hindmost.core.targets.procfs import process_tree, thread_ids
 
 
 class SuspectGone(Exception):
@@ -158,15 +158,6 @@ def _signal(pid: int, number: signal.Signals) -> None:
             os.close(handle)
 
 
-def threads(pids: list[int]) -> list[int]:
-    """Return the thread ids of processes."""
-    found: list[int] = []
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            found += [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
-    return sorted(found)
-
-
 def cpu_list(cpus: set[int]) -> str:
     """Format CPU numbers as taskset(1) expects them.
 
@@ -218,7 +209,7 @@ class Places:
 def places(pids: list[int]) -> dict[int, frozenset[int]]:
     """Return the CPUs on which each thread of these processes may run, by thread id."""
     found = {}
-    for tid in threads(pids):
+    for tid in thread_ids(pids):
         with contextlib.suppress(ProcessLookupError):
             found[tid] = frozenset(os.sched_getaffinity(tid))
     return found

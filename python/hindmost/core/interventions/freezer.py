@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -84,7 +85,7 @@ def freezer_of(pid: int) -> tuple[str, Path] | None:
 def members(freezer: Path) -> set[int]:
     """Return the processes of a cgroup and its descendants; the freezer stops them all."""
     found: set[int] = set()
-    for place in freezer.parent.rglob("cgroup.procs"):
+    for folder, _, _ in os.walk(freezer.parent):  # passes over groups that are removed meanwhile
         with contextlib.suppress(OSError):
-            found |= {int(one) for one in place.read_text().split()}
+            found |= {int(one) for one in Path(folder, "cgroup.procs").read_text().split()}
     return found

@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hindmost.core.interventions.changes import SuspectGone, threads
+from hindmost.core.interventions.changes import SuspectGone
 from hindmost.core.knobs import steps
 from hindmost.core.knobs.steps import Step
+from hindmost.core.targets.procfs import thread_ids
 
 _POLICIES = {os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE}
 """Scheduling policies without priorities."""
@@ -56,7 +57,7 @@ def _policy(tid: int) -> int | None:
 
 def make_idle(name: str, description: str, pids: list[int]) -> IdlePriority:
     """Build the intervention that puts the current threads of `pids` under SCHED_IDLE."""
-    found = {tid: policy for tid in threads(pids) if (policy := _policy(tid)) in _POLICIES}
+    found = {tid: policy for tid in thread_ids(pids) if (policy := _policy(tid)) in _POLICIES}
     return IdlePriority(
         name, description, {tid: policy for tid, policy in found.items() if policy is not None}
     )

@@ -56,6 +56,15 @@ def decode_hex_address(text: str) -> bytes:
     return raw[12:] if len(raw) == 16 and raw.startswith(bytes(10) + b"\xff\xff") else raw
 
 
+def thread_ids(pids: Iterable[int]) -> list[int]:
+    """Return the thread ids of processes; none of those that have ended."""
+    found: list[int] = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found += [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
+    return sorted(found)
+
+
 def listening_inodes(host: str, port: int, proc: Path = Path("/proc")) -> set[str]:
     """Return the inodes of the sockets that serve this address, on it or on a wildcard address.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from hindmost.core.targets.procfs import (
     process_name,
     process_tree,
     split_address,
+    thread_ids,
 )
 from hindmost.errors import TargetError, UsageError
 
@@ -69,12 +71,9 @@ class Server:
     def threads(self) -> dict[int, str]:
         """Return the names of its threads by thread id."""
         found = {}
-        for pid in [] if self.pid is None else process_tree(self.pid):
-            for task in Path(f"/proc/{pid}/task").glob("*/comm"):
-                try:
-                    found[int(task.parent.name)] = read_kernel(task).strip()
-                except OSError:
-                    continue
+        for tid in [] if self.pid is None else thread_ids(process_tree(self.pid)):
+            with contextlib.suppress(OSError):  # it has ended
+                found[tid] = read_kernel(f"/proc/{tid}/comm").strip()
         return found
 
     def has_ended(self) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from hindmost.core.documents import read_kernel
-from hindmost.core.targets.procfs import process_tree
+from hindmost.core.targets.procfs import process_tree, thread_ids
 
 ENDED = 0
 """Key for all threads and processes that ended."""
@@ -45,9 +45,9 @@ class Usage:
         processes: dict[int, int] = {}
         reaped: dict[int, int] = {}
         for one in [] if pid is None else process_tree(pid):
-            for task in Path(f"/proc/{one}/task").glob("*/schedstat"):
+            for tid in thread_ids([one]):
                 with contextlib.suppress(OSError):
-                    threads[int(task.parent.name)] = int(read_kernel(task).split()[0])
+                    threads[tid] = int(read_kernel(f"/proc/{one}/task/{tid}/schedstat").split()[0])
             with contextlib.suppress(OSError):
                 fields = Path(f"/proc/{one}/stat").read_bytes().rpartition(b")")[2].split()
                 ticks = int(fields[13]) + int(fields[14])

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING
 from hindmost.commands.diagnose.replica.loads import Load, MoreLoad
 from hindmost.commands.diagnose.replica.network import Network, move_receive, sent_bytes, shape_link
 from hindmost.commands.diagnose.replica.quotas import LEAST_QUOTA_US, throttled_share, tune_quota
-from hindmost.core.interventions.changes import File, Places, SuspectGone, cpu_list, places, threads
+from hindmost.core.interventions.changes import File, Places, SuspectGone, cpu_list, places
 from hindmost.core.interventions.links import Link
 from hindmost.core.knobs import steps
 from hindmost.core.knobs.kinds.cgroup import hierarchy
 from hindmost.core.knobs.steps import Step
 from hindmost.core.notes import Note
+from hindmost.core.targets.procfs import thread_ids
 
 if TYPE_CHECKING:
     from hindmost.commands.diagnose.suspects import Suspects
@@ -186,7 +187,7 @@ class Shield:
     @property
     def undo(self) -> list[Step]:
         """Steps that take the priority from its threads."""
-        return steps.schedule(dict.fromkeys(threads(self._pids), os.SCHED_OTHER))
+        return steps.schedule(dict.fromkeys(thread_ids(self._pids), os.SCHED_OTHER))
 
     def refusal(self) -> Note | None:
         """Return why the kernel denies the replica real-time priority; None if it allows it.
@@ -215,7 +216,7 @@ class Shield:
 
     def _set(self, policy: int, priority: int) -> bool:
         done = False
-        for tid in threads(self._pids):
+        for tid in thread_ids(self._pids):
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setscheduler(tid, policy, os.sched_param(priority))
                 done = True
@@ -223,7 +224,7 @@ class Shield:
 
     def is_gone(self) -> bool:
         """Whether the replica has the priority."""
-        return any(os.sched_getscheduler(tid) == os.SCHED_RR for tid in threads(self._pids))
+        return any(os.sched_getscheduler(tid) == os.SCHED_RR for tid in thread_ids(self._pids))
 
 
 def names_on_host(leader: str, members: Mapping[str, list[str]]) -> list[str]:
