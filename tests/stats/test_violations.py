@@ -126,10 +126,10 @@ def test_the_bound_holds_for_the_job_that_a_supervisor_throttled(world):
 
 
 @pytest.mark.nightly
-@each_row("rate", [0.01, 0.05, 0.2])
-@each_row("world", list(WORLDS))
-def test_the_bounds_hold_in_many_simulations(world, rate):
-    for minutes in (30, 60, 240):
-        high, low, _ = cover(world, rate, minutes, 2000, seed=2)
-        assert min(high, low) >= 0.92, (minutes, high, low)
-    assert cover_supervised(world, rate, 60, 200) >= LEVELS
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_bounds_hold_in_many_simulations(world):
+    for rate in (0.01, 0.05, 0.2):
+        for minutes in (30, 60, 240):
+            high, low, _ = cover(world, rate, minutes, 400, seed=2)
+            assert min(high, low) >= 0.93, (rate, minutes, high, low)
+        assert cover_supervised(world, rate, 60, 50) >= LEVELS
