@@ -12,6 +12,7 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.core.plan.first import FirstRequest
 from hindmost.core.plan.protocols import Protocol
 from hindmost.core.targets import first_answering, identify
 from hindmost.core.targets.probe import NotListening, NotReady, WrongProtocol, accepts, recognise
@@ -123,6 +124,12 @@ def test_a_wrong_server_is_refused_with_its_reply(
 def test_a_silent_server_times_out() -> None:
     with scripted_server(b"", linger=True) as address, raises(TargetError, "no-answer", limit=0.2):
         identify(address, "memcached", 0.2)
+
+
+def test_the_reply_to_a_request_of_the_load_may_take_as_long_as_there() -> None:
+    first = FirstRequest(b"POST / HTTP/1.1\r\nHost: a\r\n\r\n", ["2xx"], timeout_s=0.5)
+    with scripted_server(b"", linger=True) as address, raises(TargetError, "no-answer", limit=0.5):
+        identify(address, "http", 0.2, first=first)
 
 
 def test_a_partial_reply_times_out() -> None:

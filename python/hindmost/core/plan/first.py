@@ -23,6 +23,8 @@ class FirstRequest:
         shows enough.
     accept : sequence of int and str
         Status codes that count as success.
+    timeout_s : float
+        Seconds that its reply may take; 0 if a greeting may take as long.
     opening : str
         A plan of the engine whose connections open in this way, never shown either; empty if requests show
         more.
@@ -30,6 +32,7 @@ class FirstRequest:
 
     request: bytes = field(repr=False)
     accept: Codes = ()
+    timeout_s: float = 0.0
     opening: str = field(default="", repr=False)
 
     @property
@@ -69,4 +72,4 @@ def first_request(plan: MeasurePlan, protocol: str, address: str) -> FirstReques
     own = next(
         (each.get("accept") for each in workload.get("requests", ()) if request_name(each) == name), None
     )
-    return FirstRequest(request, own or workload.get("accept") or ["2xx"])
+    return FirstRequest(request, own or workload.get("accept") or ["2xx"], plan.timeout_s)

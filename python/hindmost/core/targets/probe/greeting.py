@@ -42,7 +42,7 @@ def identify(
     protocol : str
         The expected protocol: the name of an entry of `hindmost.core.plan.protocols`.
     timeout_s : float
-        Seconds for the connection and the reply together.
+        Seconds for the connection and the reply together; the reply to `first` may take longer.
     path : str
         Path to fetch (http).
     accept : sequence of int and str
@@ -121,7 +121,8 @@ def _identify(
     login: Login | None = None,
     first: FirstRequest | None = None,
 ) -> str:
-    deadline = time.monotonic() + timeout_s
+    reply_s = max(timeout_s, first.timeout_s if first else 0.0)
+    deadline = time.monotonic() + reply_s
     entry = ENTRIES[protocol]
     version = "unknown"
     if tls is not None:
@@ -134,7 +135,7 @@ def _identify(
         else securing.wrap(plain, address, tls, entry) as connection,
     ):
         scheme = entry.name if tls is None else entry.tls_scheme
-        talk = Talk(connection, address, entry, timeout_s, deadline, scheme)
+        talk = Talk(connection, address, entry, reply_s, deadline, scheme)
         if login is not None or entry.framing == "opening":
             talk.begin(entry, login, path, first)
         try:
