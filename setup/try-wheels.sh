@@ -69,9 +69,9 @@ try_here() {
     quietly "installing $(basename "$1") with $name" venv/bin/pip install --quiet "$1"
     quietly "using it with $name" env -i HOME="$work" PATH="$work/venv/bin:/usr/bin:/usr/sbin:/bin" bash -eu use
   done
-  quietly "installing all extras with $name" venv/bin/pip install --quiet "$1[fleet,grpc,pandas,polars]"
+  quietly "installing all extras with $name" venv/bin/pip install --quiet "$1[fleet,grpc,pandas,polars,formula]"
   quietly "using the extras" venv/bin/python -c '
-import asyncssh, distributed, google.protobuf, hindmost, hindmost.cli, pandas
+import asyncssh, distributed, formulaic, google.protobuf, hindmost, hindmost.cli, pandas
 assert isinstance(hindmost.open_study("one", frames="pandas").latency, pandas.DataFrame)
 assert hindmost.cli.main(["study", "export", "one", "--as", "parquet"]) == 0'
 }

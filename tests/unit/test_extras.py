@@ -12,10 +12,12 @@ from hindmost.core.fleet.opening import need_dask
 from hindmost.core.frames import import_library
 from hindmost.core.plan.grpc import Descriptors
 from hindmost.errors import HindmostError
+from hindmost.stats import QuantileRegression
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 NEEDS = {
+    "formula": ("formulaic", lambda: QuantileRegression.from_formula("y ~ x", {})),
     "fleet": ("distributed", need_dask),
     "grpc": ("google.protobuf.json_format", lambda: Descriptors(Path("shop.binpb"))),
     "pandas": ("pandas", lambda: import_library("pandas")),

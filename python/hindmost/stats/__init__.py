@@ -5,13 +5,15 @@ from hindmost.stats.factors.coding import Column, Factorial
 from hindmost.stats.factors.control import ControlDifference, control_differences
 from hindmost.stats.factors.crossings import Crossing, find_crossings
 from hindmost.stats.factors.differences import Difference, low_level_difference, term_difference
-from hindmost.stats.factors.effects import Effect, Prediction, RunFit, fit_runs
+from hindmost.stats.factors.effects import Effect, Prediction, RunFit, TermTest, fit_runs
 from hindmost.stats.factors.explained_variance import ExplainedVariance, explained_variance, pseudo_r2
 from hindmost.stats.factors.families import false_discovery, holm, holm_families, simultaneous, step_down
+from hindmost.stats.factors.misfit import Misfit, find_misfit
 from hindmost.stats.factors.permutation import Suspect, coefficient_ps, randomisation_p, screen_factors
 from hindmost.stats.factors.resampling import joint_draws
 from hindmost.stats.factors.selection import BestDifference, best_differences
 from hindmost.stats.requests.agreement import Agreement, Spread, agreement, constancy
+from hindmost.stats.requests.coefficients import Coefficient, JointTest
 from hindmost.stats.requests.dependence import Dependence, Onsets, interruption_dependence
 from hindmost.stats.requests.interruptions import Interruptions, Service
 from hindmost.stats.requests.isolation import (
@@ -21,6 +23,7 @@ from hindmost.stats.requests.isolation import (
     IsolationRefusal,
     isolated_latency,
 )
+from hindmost.stats.requests.linear_quantile import FitCheck
 from hindmost.stats.requests.pooling import PooledCell, PooledEffect, PooledFit, fit_pooled
 from hindmost.stats.requests.quantile_regression import QuantileRegression
 from hindmost.stats.requests.samples import Requests
@@ -64,6 +67,7 @@ __all__ = [
     "Agreement",
     "Belief",
     "BestDifference",
+    "Coefficient",
     "Column",
     "Comparison",
     "Contrast",
@@ -77,12 +81,15 @@ __all__ = [
     "Estimate",
     "ExplainedVariance",
     "Factorial",
+    "FitCheck",
     "Hysteresis",
     "Interruptions",
     "IsolatedLatency",
     "IsolatedQuantile",
     "IsolationRefusal",
+    "JointTest",
     "Middle",
+    "Misfit",
     "Modality",
     "ObjectiveRule",
     "Onsets",
@@ -104,6 +111,7 @@ __all__ = [
     "Span",
     "Spread",
     "Suspect",
+    "TermTest",
     "VarianceComponents",
     "Verdict",
     "agreement",
@@ -118,6 +126,7 @@ __all__ = [
     "explained_variance",
     "false_discovery",
     "find_crossings",
+    "find_misfit",
     "find_owner",
     "find_slow_clients",
     "fit_pooled",

@@ -60,6 +60,19 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
     return float(chdtrc(degrees, statistic))
 
 
+def f_tail(statistic: float, numerator: float, denominator: float) -> float:
+    """Return P(at least `statistic`) for Fisher's F with these degrees of freedom.
+
+    Examples
+    --------
+    >>> round(f_tail(4.103, 2, 10), 4)
+    0.05
+    """
+    from scipy.special import fdtrc
+
+    return float(fdtrc(numerator, denominator, statistic))
+
+
 def binomial_bounds(k: float, n: float, confidence: float) -> tuple[float, float]:
     """Return Clopper and Pearson's interval for a share observed as k of n, which need not be whole numbers.
 

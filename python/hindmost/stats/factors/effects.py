@@ -55,6 +55,7 @@ from hindmost.stats.factors.coding import Cell, Coding, Column, Factorial, Term
 from hindmost.stats.factors.families import holm
 from hindmost.stats.factors.noise import BlockNoise, Blocks, CellNoise, Noise, Table, by_cell, tabulate
 from hindmost.stats.tables import Floats, RunValues, t_quantile, upper_tail
+from hindmost.stats.wald import wald_test
 
 Scale = Literal["raw", "log"]
 
@@ -101,6 +102,17 @@ class Effect:
                 argument="scale",
             )
         return math.expm1(self.value), math.expm1(self.low), math.expm1(self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class TermTest:
+    """Wald's test of the null that all coefficients of a term are zero: F with these degrees of freedom."""
+
+    term: Term
+    statistic: float
+    numerator: int
+    denominator: float
+    p: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +199,23 @@ class RunFit:
             that hold together.
         """
         return self._effects(self.coefficients(coding), self.design.columns, confidence, critical)
+
+    def test_terms(self) -> list[TermTest]:
+        """Test each term of several coefficients: a factor of more than two levels, averaged over the others.
+
+        The null is that all levels have the same value; for an interaction, that no pair of levels interacts.
+        Empty for runs without blocks.
+        """
+        if not isinstance(self.between, BlockNoise):
+            return []
+        rows, columns = self.coefficients("average"), self.design.columns
+        found = []
+        for term in self.design.terms:
+            at = [place for place, column in enumerate(columns) if column.term == term]
+            if len(at) > 1:
+                values = rows[at] @ self.between.cells
+                found.append(TermTest(term, *wald_test(values, *self.between.joint(rows[at]))))
+        return found
 
     def simple_effect(self, factor: str, at: Mapping[str, int], level: int = 1) -> Effect:
         """Return the effect of `level` of a factor relative to its first, others held at `at` or averaged."""

@@ -31,6 +31,7 @@ from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell
 from hindmost.stats.runs.intervals import check_values
 from hindmost.stats.tables import Floats, RunValues
+from hindmost.stats.wald import joint_degrees
 
 BEND = 2.0
 """Distance in standard deviations beyond which a run's influence no longer grows.
@@ -217,6 +218,17 @@ class BlockNoise:
         with np.errstate(divide="ignore", invalid="ignore"):
             degrees = np.where(square > 0.0, np.trace(gram, axis1=1, axis2=2) ** 2 / square, np.inf)
         return np.sqrt((self.by_block(rows) ** 2).sum(axis=0)), degrees
+
+    def joint(self, rows: Floats) -> tuple[Floats, float]:
+        """Return the covariance of the sums, and its degrees of freedom (`hindmost.stats.wald`)."""
+        found, weights = self.by_block(rows), rows @ self.weights
+        own, through = [], []
+        for block in range(self.block_of.max() + 1):
+            here = self.block_of == block
+            freed = _correct(self.basis[here], weights[:, here].T)
+            own.append(freed.T @ freed)
+            through.append(self.basis[here].T @ freed)
+        return found.T @ found, joint_degrees(np.array(own), np.array(through))
 
     def draw(self, rows: Floats, draws: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Draw normal blocks with the estimated covariance. Fits to the same runs draw the same blocks."""

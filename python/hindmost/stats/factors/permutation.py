@@ -5,11 +5,15 @@ exchangeable. Exchanging their levels gives the exact distribution of any statis
 of the runs. For one coefficient among others, residuals of the model without it are exchanged within blocks
 (Freedman and Lane 1983), which is approximately exact. Statistics are studentised, so that cells with
 different variances do no harm in large samples (Chung and Romano 2013).
+
+In a split plot, runs of a block that share the levels of some factors (a whole plot) follow each other, and
+share what a change of these factors brings. Terms of such factors alone were assigned to whole plots, so
+means of whole plots are exchanged within blocks; for all other terms, runs within whole plots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,9 +125,15 @@ class _Contrasts:
 
 
 def coefficient_ps(
-    fit: RunFit, coding: Coding = "average", draws: int = 1_999, seed: int = 1
+    fit: RunFit,
+    coding: Coding = "average",
+    draws: int = 1_999,
+    seed: int = 1,
+    hard_to_change: Sequence[str] = (),
 ) -> list[tuple[Column, float]]:
     """Return p of each coefficient but the intercept, by exchanging residuals (Freedman and Lane).
+
+    ``hard_to_change``: the factors whose levels a whole plot of each block shares.
 
     Examples
     --------
@@ -144,9 +154,8 @@ def coefficient_ps(
         y = y - both[:, len(counts) :] @ np.linalg.lstsq(both, y, rcond=None)[0][len(counts) :]
     y = y - y.mean()
     random = np.random.default_rng(seed)
-    orders = np.concatenate(
-        [_orders(stratum, min(_BATCH, draws - i), random) for i in range(0, draws, _BATCH)]
-    )
+    plot = _whole_plots(fit, stratum, hard_to_change)
+    orders = _many_orders(plot, draws, random)
     repeated = bool(counts.max() > 1)
     projection = fit.solution.T @ fit.design.matrix(table.cells).T
     starts = np.cumsum(counts.astype(np.int64)) - counts.astype(np.int64)
@@ -175,9 +184,37 @@ def coefficient_ps(
         others = solution - inverse[place] * (solution[place] / inverse[place, place])
         fitted = of_runs @ others
         seen = studentised(y, rows[place])
-        drawn = studentised(fitted + (y - fitted)[orders], rows[place])
+        rest = y - fitted
+        exchanged = rest[orders]
+        if hard_to_change and set(column.term) <= set(hard_to_change):
+            means = np.bincount(plot, rest) / np.bincount(plot)
+            mixed = means[_many_orders(_block_of_plots(plot, stratum), draws, random)]
+            exchanged = rest - means[plot] + mixed[:, plot]
+        drawn = studentised(fitted + exchanged, rows[place])
         out.append((column, float((1 + np.count_nonzero(drawn >= seen * (1.0 - 1e-9))) / (1 + draws))))
     return out
+
+
+def _whole_plots(
+    fit: RunFit, block: npt.NDArray[np.int64], hard_to_change: Sequence[str]
+) -> npt.NDArray[np.int64]:
+    """Return the index of each run's whole plot; of its block, if no factor is hard to change."""
+    hard = [fit.design.factors.index(name) for name in hard_to_change]
+    levels = np.array(fit.table.cells)[fit.table.cell_of][:, hard]
+    _, plot = np.unique(np.column_stack([block, levels]), axis=0, return_inverse=True)
+    return plot.ravel()
+
+
+def _block_of_plots(plot: npt.NDArray[np.int64], block: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the block of each whole plot."""
+    return block[np.unique(plot, return_index=True)[1]]
+
+
+def _many_orders(
+    stratum: npt.NDArray[np.int64], draws: int, random: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Return `_orders` of any number of draws."""
+    return np.concatenate([_orders(stratum, min(_BATCH, draws - i), random) for i in range(0, draws, _BATCH)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Linear quantile regression at one level: the exact fit, and the covariance of its coefficients."""
+"""Linear quantile regression at one level: the exact fit, the covariance of its coefficients, and tests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from hindmost import _engine
 from hindmost.errors import ArgumentError
-from hindmost.stats.requests.sandwich import cluster_sandwich
+from hindmost.stats.requests.lack_of_fit import Pieces, ShareBelow, cusum_test, shares_below
+from hindmost.stats.requests.sandwich import Sandwich, cluster_sandwich
 from hindmost.stats.tables import Floats
+from hindmost.stats.wald import wald_test
 
 _CLEAR = 1e-9
 """Ratio of eigenvalues of the columns' products above which the rank is certainly full."""
@@ -22,16 +24,48 @@ _NEAR = 1e4
 _ROUNDING = 1e-12
 _ROUNDS = 5
 _TINY = float(np.finfo(np.float64).eps) ** (2 / 3)
+_GROUPS = 400
+"""Random groups of independent samples that the check of the fit treats as clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A fit at one level: coefficients (intercept first) with their covariance."""
+    """A fit at one level: coefficients (intercept first) with their covariance.
+
+    ``sandwich``: by clusters; None for independent samples.
+    """
 
     solution: Floats
     objective: float
     covariance: Floats
     degrees: Floats
+    sandwich: Sandwich | None
+
+    def wald(self, at: Sequence[int]) -> tuple[float, int, float, float]:
+        """Test that these coefficients are all zero: statistic, its degrees of freedom, and p.
+
+        F by clusters; chi-square, with infinitely many degrees in the denominator, for independent samples.
+        """
+        part = self.covariance[np.ix_(at, at)]
+        degrees = math.inf
+        if self.sandwich is not None:
+            degrees = self.sandwich.joint_degrees(at) if np.isfinite(part).all() else math.nan
+        return wald_test(self.solution[list(at)], part, degrees)
+
+
+@dataclass(frozen=True, slots=True)
+class FitCheck:
+    """Whether the model has the right form at one level.
+
+    ``statistic``, ``p``: He and Zhu's test of the null that it has. ``clusters``: None if samples were taken
+    as independent. ``shares``: shares of samples below the fit, by fitted value and by column.
+    """
+
+    quantile: float
+    statistic: float
+    p: float
+    clusters: int | None
+    shares: tuple[ShareBelow, ...]
 
 
 class Rows:
@@ -59,14 +93,15 @@ class Rows:
     def __init__(
         self, x: Floats, y: Floats, weights: Floats | None, intercept: bool, names: Sequence[str] = ()
     ) -> None:
-        names = [*(["(Intercept)"] if intercept else []), *names]
+        self._names = list(names)
         self._counted = np.ones(len(y), dtype=bool) if weights is None else weights > 0.0
         rows, self.cell_of = _cells(x[self._counted])
         self.weights = None if weights is None else weights[self._counted]
         self.design, self._back = _condition(
             np.column_stack([np.ones(len(rows)), rows]) if intercept else rows
         )
-        _refuse_dependent(self.design, names)
+        self._x = rows
+        _refuse_dependent(self.design, [*(["(Intercept)"] if intercept else []), *names])
         # Keep numbers of the size of their scatter: y + 1e12 is fitted like y.
         y = y[self._counted]
         self._level = float(np.median(y)) if intercept else 0.0
@@ -79,22 +114,57 @@ class Rows:
         solution = self._solve(tau)
         rest = self._rest(solution)
         weight = 1.0 if self.weights is None else self.weights
-        # A sample on the fit counts as at or below it, despite rounding errors.
-        sizes = np.abs(self.y) + (np.abs(self.design) @ np.abs(solution))[self.cell_of]
-        scores: Floats = np.asarray((tau - (rest <= _ROUNDING * sizes)) * weight, np.float64)
         objective = math.fsum((rest * (tau - (rest < 0.0)) * weight).tolist())
-        mass = np.bincount(self.cell_of, self.weights, minlength=len(self.design)).astype(np.float64)
-        density = self._densities(mass, tau)
-        if clusters is not None:
-            covariance, degrees = _cluster_covariance(
-                scores, self.weights, self.cell_of, clusters[self._counted], self.design, density, self._back
-            )
-        else:
-            bread = _inverse((self.design.T * (mass * density)) @ self.design)
+        sandwich = None
+        if clusters is None:
+            mass = np.bincount(self.cell_of, self.weights, minlength=len(self.design)).astype(np.float64)
+            bread = _inverse((self.design.T * (mass * self._densities(tau))) @ self.design)
             meat = tau * (1.0 - tau) * (self.design.T * mass) @ self.design
             covariance = self._back @ bread @ meat @ bread @ self._back.T
             degrees = np.full(self.design.shape[1], math.inf)
-        return Level(self._back @ solution + self._level * self._first, objective, covariance, degrees)
+        else:
+            pieces = self._pieces(solution, tau, clusters)
+            density = pieces.mass * pieces.density[pieces.cell]
+            x = pieces.x[pieces.cell]
+            sandwich = cluster_sandwich(x, pieces.cluster, density, pieces.score, self._back)
+            covariance, degrees = sandwich.covariance, sandwich.degrees
+        return Level(self._values(solution), objective, covariance, degrees, sandwich)
+
+    def check(self, tau: float, clusters: npt.NDArray[Any] | None, draws: int, seed: int) -> FitCheck:
+        """Check the form of the model at one level."""
+        solution = self._solve(tau)
+        labels = clusters
+        if labels is None:
+            labels = np.random.default_rng(seed).integers(0, _GROUPS, len(self._counted))
+        pieces = self._pieces(solution, tau, labels)
+        statistic, p = cusum_test(pieces, draws, seed)
+        degrees = math.inf if clusters is None else pieces.clusters - 1.0
+        fitted = self.design @ solution + self._level
+        columns = [("(fitted)", fitted), *zip(self._names, self._x.T, strict=True)]
+        shares = [
+            share
+            for name, values in columns
+            if len(np.unique(values)) > 2
+            for share in shares_below(pieces, name, values, tau, degrees)
+        ]
+        return FitCheck(tau, statistic, p, None if clusters is None else pieces.clusters, tuple(shares))
+
+    def _values(self, solution: Floats) -> Floats:
+        """Return the coefficients of the original columns."""
+        return np.asarray(self._back @ solution + self._level * self._first, dtype=np.float64)
+
+    def _pieces(self, solution: Floats, tau: float, clusters: npt.NDArray[Any]) -> Pieces:
+        """Add up the samples' scores by cluster and cell, because there are many samples but few pieces."""
+        member = _index_clusters(clusters, self._counted, self.design.shape[1])
+        rest = self._rest(solution)
+        # A sample on the fit counts as at or below it, despite rounding errors.
+        sizes = np.abs(self.y) + (np.abs(self.design) @ np.abs(solution))[self.cell_of]
+        scores = (tau - (rest <= _ROUNDING * sizes)) * (1.0 if self.weights is None else self.weights)
+        cells = len(self.design)
+        pieces, piece_of = np.unique(member * cells + self.cell_of, return_inverse=True)
+        mass = np.bincount(piece_of, self.weights).astype(np.float64)
+        score = np.bincount(piece_of, scores).astype(np.float64)
+        return Pieces(pieces // cells, pieces % cells, mass, score, self.design, self._densities(tau))
 
     def _rest(self, solution: Floats) -> Floats:
         return np.asarray(self.y - (self.design @ solution)[self.cell_of], dtype=np.float64)
@@ -142,9 +212,10 @@ class Rows:
             cells = _engine.QuantileCells(y, self.cell_of, len(self.design), self.weights)
         return np.array(cells.fit(self.design, tau)[0])
 
-    def _densities(self, mass: Floats, tau: float) -> Floats:
+    def _densities(self, tau: float) -> Floats:
         """Estimate each row's density at the fit, from fits on either side (Hendricks and Koenker 1992)."""
-        h = _engine.hall_sheather(float(mass.sum()), tau)
+        mass = len(self.y) if self.weights is None else self.weights.sum()
+        h = _engine.hall_sheather(float(mass), tau)
         while tau - h <= 0.0 or tau + h >= 1.0:
             h /= 2.0
         above, below = (self._solve(level) for level in (tau + h, tau - h))
@@ -216,27 +287,16 @@ def _inverse(matrix: Floats) -> Floats:
     return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
 
-def _cluster_covariance(
-    scores: Floats,
-    weights: Floats | None,
-    cell_of: npt.NDArray[np.uint32],
-    clusters: npt.NDArray[Any],
-    design: Floats,
-    density: Floats,
-    back: Floats,
-) -> tuple[Floats, Floats]:
-    """Return covariance and degrees of freedom for clustered samples."""
-    if clusters.shape != scores.shape:
-        raise ValueError(f"clusters must have shape {scores.shape}, got {clusters.shape}")
-    labels, member = np.unique(clusters, return_inverse=True)
-    if len(labels) <= design.shape[1]:
+def _index_clusters(
+    clusters: npt.NDArray[Any], counted: npt.NDArray[np.bool_], columns: int
+) -> npt.NDArray[np.int64]:
+    """Return the index of each counted sample's cluster."""
+    if clusters.shape != counted.shape:
+        raise ValueError(f"clusters must have shape {counted.shape}, got {clusters.shape}")
+    labels, member = np.unique(clusters[counted], return_inverse=True)
+    if len(labels) <= columns:
         raise ValueError(
-            f"{len(labels)} clusters are too few to estimate errors of {design.shape[1]} coefficients:"
+            f"{len(labels)} clusters are too few to estimate errors of {columns} coefficients:"
             " more runs are needed"
         )
-    # Aggregate by cluster and cell, because there are many samples but few pieces.
-    pieces, piece_of = np.unique(member.astype(np.int64) * len(design) + cell_of, return_inverse=True)
-    cell = pieces % len(design)
-    mass = np.bincount(piece_of, weights).astype(np.float64)
-    score = np.asarray(np.bincount(piece_of, scores), dtype=np.float64)
-    return cluster_sandwich(design[cell], pieces // len(design), mass * density[cell], score, back)
+    return member.astype(np.int64)

@@ -156,10 +156,10 @@ class PooledFit:
             degrees = parts.sum(axis=1) ** 2 / (parts**2 / (self.requests.counts - 1.0)).sum(axis=1)
         else:
             of = self.requests.run_cell
-            covariance, degrees = cluster_sandwich(
+            sandwich = cluster_sandwich(
                 x[of], np.arange(of.size), self.requests.totals * self.density[of], self.scores
             )
-            errors = np.sqrt(np.diag(covariance))
+            errors, degrees = np.sqrt(np.diag(sandwich.covariance)), sandwich.degrees
         return _effects(self.design.columns, values, errors, degrees, np.sqrt(np.diag(naive)), confidence)
 
     def drawn(self, draws: int = 2_000, seed: int = 1, *, together: bool = False) -> tuple[Floats, Floats]:

@@ -5,23 +5,49 @@ With few clusters the plain sum is too small, because the fit absorbs part of th
 with large weight. Each cluster's score is therefore divided by the share that the fit left of it (Bell and
 McCaffrey 2002, *CR2*; for a cell of E runs that is exactly E/(E-1)). Degrees of freedom are Satterthwaite's
 for clusters of equal variance: with ``C`` the covariance of the clusters' parts of a coefficient, ``tr(C)^2 /
-tr(C^2)``.
+tr(C^2)``. `hindmost.stats.wald` has those of several coefficients together.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from hindmost.stats.tables import Floats
+from hindmost.stats.wald import joint_degrees
 
 _NOTHING_LEFT = 1e-8
 
 
+@dataclass(frozen=True, slots=True)
+class Sandwich:
+    """Covariance of coefficients, shape (p, p), and the degrees of freedom of each.
+
+    Both are NaN if densities do not separate coefficients, or one cluster alone determines one. ``root``:
+    coefficients by coordinates in which the bread is the identity. ``adjust``, ``weight``: of each cluster in
+    these coordinates, the correction of its score and its share of the bread.
+    """
+
+    covariance: Floats
+    degrees: Floats
+    root: Floats
+    adjust: Floats
+    weight: Floats
+
+    def joint_degrees(self, at: Sequence[int]) -> float:
+        """Return the degrees of freedom of the covariance of several coefficients together."""
+        along = np.einsum("gij,qj->giq", self.adjust, self.root[list(at)])
+        through = np.einsum("gij,gjq->giq", self.weight, along)
+        return joint_degrees(np.einsum("giq,gir->gqr", along, through), through)
+
+
 def cluster_sandwich(
     x: Floats, cluster: npt.NDArray[np.int64], density: Floats, score: Floats, back: Floats | None = None
-) -> tuple[Floats, Floats]:
-    """Return the covariance of coefficients, and the degrees of freedom of each.
+) -> Sandwich:
+    """Estimate the covariance of coefficients.
 
     Parameters
     ----------
@@ -35,18 +61,13 @@ def cluster_sandwich(
         Sum over the piece of ``w (tau - [y <= fit])``.
     back : ndarray, shape (p, p), optional
         Matrix that converts coefficients of `x` to the reported ones.
-
-    Returns
-    -------
-    covariance : ndarray, shape (p, p)
-    degrees : ndarray, shape (p,)
-        Both are NaN if densities do not separate coefficients, or one cluster alone determines one.
     """
     p, groups = x.shape[1], int(cluster.max()) + 1
     bread = (x.T * density) @ x
     sizes, vectors = np.linalg.eigh(bread)
     if not sizes[0] > _NOTHING_LEFT**2 * sizes[-1]:
-        return np.full((p, p), np.nan), np.full(p, np.nan)
+        unknown = np.full((p, p), np.nan)
+        return Sandwich(unknown, unknown[0], unknown, np.zeros((groups, p, p)), np.zeros((groups, p, p)))
     root = vectors / np.sqrt(sizes)
     # In coordinates in which the bread is the identity.
     z = x @ root
@@ -66,7 +87,7 @@ def cluster_sandwich(
     loads = np.einsum("gik,ji->gkj", axes, root) ** 2 * (stretch == 0.0)[:, :, None]
     alone = loads.sum(axis=(0, 1)) > _NOTHING_LEFT * (root**2).sum(axis=1)
     covariance[alone], covariance[:, alone], degrees[alone] = np.nan, np.nan, np.nan
-    return covariance, degrees
+    return Sandwich(covariance, degrees, root, adjust, weight)
 
 
 def _degrees(adjust: Floats, weight: Floats, row: Floats) -> float:
