@@ -144,6 +144,7 @@ def answer(label: str, scale: float, random_: random.Random, pooled: bool) -> di
             intercept(statistics.fmean(true_value(label, c, scale) for c in cells()), error / 4),
             *add_verdicts(average, scale * first, 0.02),
         ],
+        "together": [],
         "pooled": {
             "effects": [
                 {
@@ -169,6 +170,7 @@ def answer(label: str, scale: float, random_: random.Random, pooled: bool) -> di
             "pseudo_r2": 0.47,
             "ceiling": 0.74,
         },
+        "fit": {"spare": 0, "p": None, "worst": None, "deviation_share": None},
         "best": best,
     }
 
@@ -318,7 +320,7 @@ def full() -> dict[str, Any]:
         "adjustment": "holm",
         "quantiles": ["p50", "p95", "p99"],
         "factors": [
-            {"name": name, "kind": kind, "sets": sets, "about": about, "levels": levels}
+            {"name": name, "kind": kind, "sets": sets, "about": about, "levels": levels, "change_s": None}
             for name, (kind, sets, levels, about) in FACTORS.items()
         ],
         "design": {
@@ -333,6 +335,7 @@ def full() -> dict[str, Any]:
             "forbidden": [],
             "control": label_levels((0, 0, 0, 0)),
             "seed": 1,
+            "whole_plots": None,
         },
         "loads": [
             load("low", 100_000.0, 0.21, 0.6, random_),
@@ -384,6 +387,7 @@ def small() -> dict[str, Any]:
             "sets": "server:option.threads",
             "about": "",
             "levels": ["1", "2", "4"],
+            "change_s": None,
         },
         {
             "name": "huge pages",
@@ -391,6 +395,7 @@ def small() -> dict[str, Any]:
             "sets": "host:thp",
             "about": "",
             "levels": ["madvise", "always"],
+            "change_s": None,
         },
     ]
     combined = [
@@ -503,6 +508,17 @@ def small() -> dict[str, Any]:
                 "p99": {
                     "corner": effects,
                     "average": [],
+                    "together": [
+                        {
+                            "term": "server threads",
+                            "factors": ["server threads"],
+                            "statistic": 4.318,
+                            "numerator": 2,
+                            "denominator": 2.0,
+                            "p": 0.188,
+                            "adjusted": 0.188,
+                        }
+                    ],
                     "pooled": None,
                     "predicted": [
                         {
@@ -523,6 +539,7 @@ def small() -> dict[str, Any]:
                         "pseudo_r2": -0.04,
                         "ceiling": 0.1,
                     },
+                    "fit": {"spare": 1, "p": 0.31, "worst": combined[2], "deviation_share": -0.042},
                     "best": [],
                 }
             },

@@ -15,7 +15,7 @@ from hindmost.commands.attribute.view import view, wording
 from hindmost.core.store.estimates import encode
 from hindmost.core.store.schema import schemas
 from hindmost.present import numbers
-from hindmost.present.blocks import Block, Cell, Chart, Details, Items, Section, Table, select
+from hindmost.present.blocks import Block, Cell, Chart, Details, Items, Section, Table, Text, select
 from hindmost.present.page import render_page
 from hindmost.present.terminal import render_terminal
 
@@ -268,6 +268,30 @@ def test_a_drift_is_marked_and_a_variance_component_may_be_unknown():
     assert texts(table.rows[0]) == ["p99, only", "10 %", "90 %", "–", "10 %", "10 %", "−0.04"]
 
 
+def test_the_fit_of_the_model_is_tested_where_it_can_be_and_always_drawn():
+    for document, charts in ((small(), 1), (full(), 6)):
+        blocks = [block for _, block in walk([sections(document)["fit"]])]
+        assert sum(isinstance(block, Chart) and block.draw(600.0) is not None for block in blocks) == charts
+    said = " ".join(block.text for _, block in walk([sections(small())["fit"]]) if isinstance(block, Text))
+    assert "0.310" in said
+    assert "−4.2" in said
+
+
+def test_a_factor_of_three_levels_has_one_test_of_all_its_rows():
+    table, _ = tables(small(), "effects", "only", "p99")
+    assert texts(table.rows[0]) == ["server threads", "4.32", "2, 2.0", "0.188", "0.188"]
+    assert all(len(one.heads) > 5 for one in tables(full(), "effects", "high", "p99"))
+
+
+def test_a_split_plot_names_the_factor_that_keeps_its_level():
+    document = full()
+    document["factors"][1]["change_s"] = 40.0
+    document["design"]["whole_plots"] = 2
+    for one, split in ((full(), False), (document, True)):
+        texts_ = [block.text for block in sections(one)["design"].blocks if isinstance(block, Text)]
+        assert (document["factors"][1]["name"] in texts_[0]) is split
+
+
 def test_the_summary_comes_before_any_table():
     document = full()
     before = plain_text(page(document).split("<table")[0])
@@ -312,5 +336,8 @@ def test_fresh_runs_are_drawn_for_each_quantile_of_both_settings():
 
 def test_the_page_has_its_charts():
     charts = [one for _, one in walk(list(sections(full()).values())) if isinstance(one, Chart)]
-    assert len(charts) == 3 + 1 + 2, "effects of factors for each quantile, variance, drift for each load"
+    expected = 3 + 1 + 3 * 2 + 2
+    assert len(charts) == expected, (
+        "effects for each quantile, variance, residuals of each, drift for each load"
+    )
     assert all(one.draw(860) for one in charts)

@@ -111,6 +111,23 @@ def test_ratios_are_found_despite_disturbed_blocks(tmp_path):
     assert effect_of(answer, "a:b", "corner").share_low < 1.0 < effect_of(answer, "a:b", "corner").share_high
 
 
+def test_a_model_without_an_interaction_that_matters_says_which_cell_deviates(tmp_path):
+    plan = plan_of(tmp_path)
+    alone = replace(plan.design, terms=tuple(term for term in plan.design.terms if len(term) < 2))
+    smaller = replace(plan, design=alone)
+    bent = answer_p99(smaller, runs_of(product_truth))
+    assert (bent.fit.spare, bent.fit.p < 0.01) == (4, True)
+    (reason,) = [one for one in texts_of(smaller, bent).reasons if one.code == "model-misfit"]
+    assert reason.values["levels"] == bent.fit.worst
+    # On logarithms a:b is log 2, a quarter of which is in each of its cells.
+    both = (bent.fit.worst["a"] == "2") == (bent.fit.worst["b"] == "spin")
+    assert bent.fit.deviation_share == pytest.approx(2.0**0.25 - 1.0 if both else 2.0**-0.25 - 1.0, abs=0.05)
+    straight = answer_p99(smaller, runs_of(lambda cell: 200.0 * 1.5 ** cell[0]))
+    assert straight.fit.p > 0.01
+    assert not [one for one in texts_of(smaller, straight).reasons if one.code == "model-misfit"]
+    assert answer_p99(plan, runs_of(product_truth)).fit.p is None, "a coefficient for every cell"
+
+
 def test_effects_in_microseconds_add_up(tmp_path):
     def truth(cell):
         return 200.0 + 60.0 * cell[0] - 40.0 * cell[1]

@@ -7,6 +7,7 @@ from factorials import BODY, HOLD, factor, load, study_file
 from messages import assert_refused, raises
 
 from hindmost.cli import main
+from hindmost.commands.attribute.plan import same_study
 from hindmost.commands.attribute.resolve import note_untried, resolve
 from hindmost.core.plan.factorial import read_study
 from hindmost.errors import UsageError
@@ -78,9 +79,51 @@ def test_a_dry_run_reports_the_cost_and_changes_nothing(tmp_path, capsys):
     assert mark.exists(), "without --dry-run the command is tried before the first run"
 
 
+HARD = (
+    '[[factor]]\nname = "mine"\ncommand = "true {level}"\nundo = "true"\nlevels = ["1", "2"]\n'
+    'change_time = "40s"\n\n'
+)
+
+
+def test_a_factor_that_is_hard_to_change_makes_a_split_plot(tmp_path, capsys):
+    file = study_file(tmp_path, BODY, HARD)
+    plan, _ = resolve(file, None, budget=None, without=None)
+    assert (plan.design.hard_to_change, plan.design.whole_plots, plan.change_s) == (("mine",), 2, 40.0)
+    assert plan.file.factor[1].setting == {"command": "true {level}", "undo": "true"}
+    assert main(["attribute", str(file), "--dry-run"]) == 0
+    assert "1 min 20 s" in capsys.readouterr().out, "two changes in each block"
+    easy, _ = resolve(file, None, budget="20m", without="mine")
+    hard, _ = resolve(file, None, budget="20m", without=None)
+    assert hard.blocks[0] < easy.blocks[0]
+
+
+def test_a_level_that_each_fresh_server_needs_cannot_be_kept(tmp_path):
+    with raises(UsageError, "bad-value", key="change_time", factor="body"):
+        resolve(
+            study_file(tmp_path, f'{BODY.strip()}\nchange_time = "5s"\n\n'), None, budget=None, without=None
+        )
+    with raises(UsageError, "bad-value", name="change_time", value="0s"):
+        resolve(study_file(tmp_path, HARD.replace("40s", "0s")), None, budget=None, without=None)
+
+
+def test_a_study_from_before_a_key_existed_is_the_same_study(tmp_path):
+    file = resolve(study_file(tmp_path, BODY), None, budget=None, without=None)[0].file
+    stored = file.model_dump(mode="json")
+    del stored["factor"][0]["change_time"]
+    assert same_study(stored, file) == []
+    stored["factor"][0]["levels"] = ["100", "400"]
+    assert same_study(stored, file) == ["factor"]
+
+
 @pytest.mark.parametrize(
     ("factor", "knobs", "code", "fields"),
     [
+        (
+            factor("x", "off", "on", knob="thp").strip() + '\nchange_time = "5s"\n',
+            False,
+            "server-elsewhere",
+            {},
+        ),
         (
             factor("x", "on", "off", knob="tcp_idle_slow_start"),
             True,
@@ -94,7 +137,7 @@ def test_a_dry_run_reports_the_cost_and_changes_nothing(tmp_path, capsys):
             {"name": "env"},
         ),
     ],
-    ids=["fixed", "remote"],
+    ids=["hard", "fixed", "remote"],
 )
 def test_a_factor_that_a_remote_server_cannot_have_is_refused(tmp_path, factor, knobs, code, fields):
     hosts = tmp_path / "hosts.toml"

@@ -11,7 +11,16 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.commands.attribute.design import Factor, choose, cost, fraction, full, regular, schedule
+from hindmost.commands.attribute.design import (
+    Factor,
+    choose,
+    cost,
+    fraction,
+    full,
+    offer,
+    regular,
+    schedule,
+)
 from hindmost.commands.attribute.design.generators import best_generators, span, word_lengths
 from hindmost.errors import UsageError
 from hindmost.stats import Factorial
@@ -262,6 +271,33 @@ def test_more_blocks_do_not_change_earlier_ones() -> None:
 def test_the_order_of_a_block_is_stable_across_versions() -> None:
     order = [run.cell for run in schedule(full(two_level(2)), 2, seed=1, controls=0)]
     assert order == [(0, 1), (1, 0), (0, 0), (1, 1), (1, 1), (1, 0), (0, 0), (0, 1)]
+
+
+def test_a_block_keeps_the_level_of_a_factor_that_is_hard_to_change() -> None:
+    hard = [Factor("a", ("low", "high")), Factor("b", ("1", "2", "3"), change_s=40.0), *two_level(4)[2:]]
+    design = full(hard)
+    planned = schedule(design, 60, seed=4)
+    plots = [
+        [level for level, _ in itertools.groupby(run.cell[1] for run in planned if run.block == b)]
+        for b in range(60)
+    ]
+    assert {tuple(sorted(levels)) for levels in plots} == {(0, 1, 2)}, "three whole plots in each block"
+    assert len({tuple(levels) for levels in plots}) == 6, "in every order"
+    within = {tuple(run.cell for run in planned if run.block == b and run.cell[1] == 2) for b in range(60)}
+    assert len(within) > 50, "runs within a whole plot are in random order"
+    for b in range(60):
+        block_runs = [run for run in planned if run.block == b]
+        assert [run.position for run in block_runs] == list(range(25))
+        assert Counter(t.cell for t in block_runs if not t.is_control) == Counter(design.cells)
+    assert (design.hard_to_change, design.whole_plots, design.change_s) == (("b",), 3, 120.0)
+    assert schedule(design, 9, seed=2)[3 * 25 :] == schedule(design, 6, seed=2, first_block=3)
+
+
+def test_changes_of_a_hard_factor_cost_time_and_blocks() -> None:
+    easy, hard = full(two_level(3)), full([Factor("a", ("low", "high"), change_s=30.0), *two_level(3)[1:]])
+    assert cost(hard, 10, 2.0, loads=2).seconds - cost(easy, 10, 2.0, loads=2).seconds == 10 * 2 * 30.0
+    offers = [offer(design.factors, 400, run_s=2.0) for design in (easy, hard)]
+    assert [one.blocks for one in offers] == [30, 400 // (9 + 30)]
 
 
 def test_the_control_can_be_first_last_or_absent() -> None:

@@ -105,7 +105,12 @@ def _read(runner: Runner, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
 def _factors(plan: AttributionPlan) -> list[documents.Factor]:
     return [
         documents.Factor(
-            name=factor.name, kind=kind, sets=sets, about=table.about, levels=list(factor.levels)
+            name=factor.name,
+            kind=kind,
+            sets=sets,
+            about=table.about,
+            levels=list(factor.levels),
+            change_s=factor.change_s or None,
         )
         for factor, (kind, sets), table in zip(plan.design.factors, plan.sets, plan.file.factor, strict=True)
     ]
@@ -137,6 +142,7 @@ def _design(
         forbidden=[dict(one) for one in design.forbidden],
         control=plan.levels(plan.control),
         seed=plan.file.seed,
+        whole_plots=design.whole_plots if design.hard_to_change else None,
     )
 
 

@@ -3,7 +3,8 @@
 ::
 
     rehearsal      every level of every factor once: set, verified, server started, restored
-    block 1..n     each cell and the control once, in random order; at each cell all loads, in random order
+    block 1..n     each cell and the control once, in random order; at each cell all loads, in random order;
+                   runs with the same levels of factors that are hard to change follow each other
     look           after the least number of blocks, and after each batch: is every effect decided?
     confirmation   the recommended setting and the control, alternating, on fresh servers
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from hindmost.commands.attribute.design import Cell, ScheduledRun, schedule
 from hindmost.commands.attribute.plan import AttributionPlan, LoadPoint, folder_of
@@ -80,19 +82,25 @@ class Course:
     def blocks(self) -> int:
         """Make blocks until there are enough, and return their number."""
         least, most = self.plan.blocks
-        span = f"{least}..{most}" if least < most else str(most)
-        made = done = 0
+        done = 0
         for number in range(1, most + 1):
-            block = self._block(number)
-            of = most * len(block)
-            for load, name, cell in block:
-                why = self.runner.make(load, name, cell, number)
-                done += 1
-                self._report(f"block {number} of {span}", load, cell, Step(name, number, done, of, why))
-            made = number
-            if made >= least and self.enough(made):
-                break
-        return made
+            with self.runner.keep_settings():
+                done = self._make_block(number, done)
+            if number >= least and self.enough(number):
+                return number
+        return most
+
+    def _make_block(self, number: int, done: int) -> int:
+        """Make the runs of a block, and return how many runs are done."""
+        least, most = self.plan.blocks
+        span = f"{least}..{most}" if least < most else str(most)
+        block = self._block(number)
+        for load, name, cell in block:
+            why = self.runner.make(load, name, cell, number)
+            done += 1
+            step = Step(name, number, done, most * len(block), why)
+            self._report(f"block {number} of {span}", load, cell, step)
+        return done
 
     def _report(self, what: str, load: LoadPoint, cell: Cell, step: Step) -> None:
         setting = ", ".join(f"{name} = {level}" for name, level in self.plan.levels(cell).items())
@@ -123,7 +131,11 @@ class Course:
             self._report(what, load, cells[step.arm], step)
 
         sides = {side: self.runner.side(load, _folder(side, cell), cell) for side, cell in cells.items()}
-        interleave(sides, f"{self.plan.file.seed} {load.folder} pair", remaking, report)
+        design = self.plan.design
+        alike = design.whole_plot(before) == design.whole_plot(after)
+        # If a factor that is hard to change differs, each run sets it anew: a change is part of the effect.
+        with self.runner.keep_settings() if alike else nullcontext():
+            interleave(sides, f"{self.plan.file.seed} {load.folder} pair", remaking, report)
 
 
 def _folder(side: str, cell: Cell) -> str:

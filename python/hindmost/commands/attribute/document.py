@@ -11,6 +11,8 @@ Rules for the whole document:
 
 from typing import Any, Literal
 
+from msgspec import field
+
 from hindmost.core.store.estimates import Value
 from hindmost.core.store.types import Count, Document, Label, Microseconds, Note, Number, Reason, Share
 
@@ -23,7 +25,7 @@ class Factor(Document):
     """One factor: what it sets, and its levels. The first level is *low*.
 
     ``kind`` and ``sets`` identify the setting, for example ``host`` and ``thp``, or ``option`` and
-    ``threads``.
+    ``threads``. ``change_s``: time that a change takes, if the factor is hard to change, else null.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Factor(Document):
     sets: str
     about: str
     levels: list[str]
+    change_s: float | None = None
 
 
 class Design(Document):
@@ -38,6 +41,7 @@ class Design(Document):
 
     ``cells``: cells of the design; ``possible``: cells of the full factorial. ``aliases``: each term with the
     terms it is confounded with. ``control``: the cell that each block runs once more, to detect drift.
+    ``whole_plots``: how often a block sets the factors that are hard to change; null if none is.
     """
 
     kind: Literal["full", "fraction", "screening", "subset"]
@@ -51,6 +55,7 @@ class Design(Document):
     forbidden: list[Levels]
     control: Levels
     seed: Count
+    whole_plots: Count | None = None
 
 
 class Effect(Document):
@@ -82,6 +87,22 @@ class Effect(Document):
     permuted: float | None
     verdict: Words
     more_runs: Count | None
+
+
+class TermTest(Document):
+    """Whether a term of several coefficients has any effect: a factor of more than two levels, or with one.
+
+    ``statistic``: F with ``numerator`` and ``denominator`` degrees of freedom, over blocks. ``adjusted``: p
+    adjusted over all such terms, quantiles and loads.
+    """
+
+    term: str
+    factors: list[str]
+    statistic: float
+    numerator: Count
+    denominator: float
+    p: float
+    adjusted: float
 
 
 class PooledEffect(Document):
@@ -148,6 +169,20 @@ class VarianceShares(Document):
     ceiling: Share
 
 
+class ModelFit(Document):
+    """Whether the model predicts every cell that was run.
+
+    ``spare``: cells minus coefficients; with 0 each cell has a coefficient, and nothing can be tested. ``p``:
+    of the null that the model is right, by the cell that deviates most clearly (``worst``); null if it cannot
+    be tested. ``deviation_share``: how far this cell lies from its prediction, as a share of it.
+    """
+
+    spare: Count
+    p: float | None
+    worst: Levels | None
+    deviation_share: float | None
+
+
 class Candidate(Document):
     """One cell next to the best of the others (Hsu's multiple comparisons with the best).
 
@@ -165,15 +200,18 @@ class QuantileAnswer(Document):
     """All results for one quantile at one load.
 
     ``corner``: effects while all other factors are low (0/1 coding, Table IV); ``average``: over all levels
-    of the others (Figure 8). ``best``: all cells, the best first.
+    of the others (Figure 8). ``together``: terms of several coefficients. ``fit``: null without a model.
+    ``best``: all cells, the best first.
     """
 
     corner: list[Effect]
     average: list[Effect]
+    together: list[TermTest] = field(default_factory=list)
     pooled: PooledEffects | None
     predicted: list[Prediction]
     reversals: list[Reversal]
     explained: VarianceShares | None
+    fit: ModelFit | None = None
     best: list[Candidate]
 
 

@@ -17,9 +17,20 @@ from hindmost.commands.attribute.family import Adjustment, Key, adjust_ps, excha
 from hindmost.commands.attribute.model import FittedModel
 from hindmost.commands.attribute.plan import AttributionPlan
 from hindmost.commands.attribute.pooling import pooled_effects
+from hindmost.commands.attribute.scale import Scale
 from hindmost.commands.attribute.settings import predict_cells, rank_cells, reversals
 from hindmost.core.store.estimates import number
-from hindmost.stats import Effect, decide, explained_variance, more_runs, pseudo_r2, term_difference
+from hindmost.stats import (
+    Effect,
+    RunFit,
+    decide,
+    explained_variance,
+    find_misfit,
+    holm,
+    more_runs,
+    pseudo_r2,
+    term_difference,
+)
 from hindmost.stats.factors.coding import Coding
 from hindmost.stats.factors.differences import base_row
 from hindmost.stats.tables import t_quantile
@@ -95,7 +106,8 @@ def answer_quantiles(
     plan: AttributionPlan, models: Mapping[Key, FittedModel]
 ) -> tuple[Adjustment, dict[Key, documents.QuantileAnswer]]:
     """Answer each load and quantile, with p-values adjusted over all of them; also return how."""
-    permuted = exchange_ps({key: one.fit for key, one in models.items() if one.fit is not None})
+    fits = {key: one.fit for key, one in models.items() if one.fit is not None}
+    permuted = exchange_ps(fits, plan.design.hard_to_change)
     tables: dict[str, dict[Key, list[documents.Effect]]] = {}
     how: Adjustment = "holm"
     for coding in get_args(Coding):
@@ -104,18 +116,42 @@ def answer_quantiles(
         tables[coding] = {
             key: _effects(plan, models[key], coding, of, exchanges.get(key, [])) for key, of in rows.items()
         }
+    together = _test_terms(fits)
     out: dict[Key, documents.QuantileAnswer] = {}
     for key, one in models.items():
         out[key] = documents.QuantileAnswer(
             corner=tables["corner"][key],
             average=tables["average"][key],
+            together=together.get(key, []),
             pooled=pooled_effects(one.runs, plan.model, key[1], one.confidence),
             predicted=predict_cells(plan, one),
             reversals=reversals(plan, one),
             explained=_explain_variance(one, key[1]),
+            fit=_check_model(plan, one),
             best=rank_cells(plan, one),
         )
     return how, out
+
+
+def _test_terms(fits: Mapping[Key, RunFit]) -> dict[Key, list[documents.TermTest]]:
+    """Test the terms of several coefficients, adjusted over all of them."""
+    tests = {key: [one for one in fit.test_terms() if math.isfinite(one.p)] for key, fit in fits.items()}
+    adjusted = iter(holm([one.p for of in tests.values() for one in of]))
+    return {
+        key: [
+            documents.TermTest(
+                term=":".join(one.term),
+                factors=list(one.term),
+                statistic=one.statistic,
+                numerator=one.numerator,
+                denominator=one.denominator,
+                p=one.p,
+                adjusted=next(adjusted),
+            )
+            for one in of
+        ]
+        for key, of in tests.items()
+    }
 
 
 def _effects(
@@ -202,6 +238,22 @@ def _explain_variance(fitted_model: FittedModel, label: str) -> documents.Varian
     )
 
 
+def _check_model(plan: AttributionPlan, model: FittedModel) -> documents.ModelFit | None:
+    """Test whether the model predicts every cell."""
+    if model.fit is None:
+        return None
+    found = find_misfit(model.fit)
+    if found.cell is None or found.deviation is None:
+        return documents.ModelFit(spare=found.spare, p=None, worst=None, deviation_share=None)
+    predicted = next(one.value for one in model.fit.predicted() if one.cell == found.cell)
+    return documents.ModelFit(
+        spare=found.spare,
+        p=found.p,
+        worst=plan.levels(found.cell),
+        deviation_share=number(Scale(model.ratio, predicted).share(found.deviation)),
+    )
+
+
 def _within(run: RunValues, label: str, ratio: bool) -> float | None:
     """Return the sampling variance of a run's value; on the ratio scale, of its logarithm."""
     one = run.within[label]
@@ -211,7 +263,7 @@ def _within(run: RunValues, label: str, ratio: bool) -> float | None:
 def list_undecided(plan: AttributionPlan, models: Mapping[Key, FittedModel]) -> list[tuple[str, str, Effect]]:
     """Return average effects that are neither shown nor too small to matter, with load and quantile."""
     fits = {key: one.fit for key, one in models.items() if one.fit is not None}
-    permuted = exchange_ps(fits) if plan.design.kind == "screening" else {}
+    permuted = exchange_ps(fits, plan.design.hard_to_change) if plan.design.kind == "screening" else {}
     _, rows = judge_effects(plan, models, "average", permuted)
     return [
         (*key, row.effect)

@@ -31,9 +31,12 @@ DRAWS = 4_000
 EXCHANGES = 999
 
 
-def exchange_ps(fits: Mapping[Key, RunFit]) -> dict[Key, list[float]]:
+def exchange_ps(fits: Mapping[Key, RunFit], hard_to_change: Sequence[str] = ()) -> dict[Key, list[float]]:
     """Return the p-value of every average effect except intercepts, by exchanging runs within blocks."""
-    return {key: [p for _, p in coefficient_ps(fit, "average", EXCHANGES)] for key, fit in fits.items()}
+    return {
+        key: [p for _, p in coefficient_ps(fit, "average", EXCHANGES, hard_to_change=hard_to_change)]
+        for key, fit in fits.items()
+    }
 
 
 def adjust_ps(

@@ -10,7 +10,7 @@ from hindmost.commands.attribute.design import Cell, Design, Sequential
 from hindmost.commands.attribute.scale import Smallest
 from hindmost.core.knobs import Knob
 from hindmost.core.plan import MeasurePlan
-from hindmost.core.plan.factorial import StudyFile
+from hindmost.core.plan.factorial import StudyFile, read_study
 from hindmost.core.plan.units import label, parse_quantiles
 from hindmost.core.targets import Managed
 from hindmost.errors import UsageError
@@ -88,6 +88,11 @@ class AttributionPlan:
         return Factorial(levels, [term for term in self.design.terms if term])
 
     @property
+    def change_s(self) -> float:
+        """Time to change all factors that are hard to change, s."""
+        return sum(factor.change_s for factor in self.design.factors)
+
+    @property
     def looks(self) -> Sequential:
         """The numbers of blocks after which to look at the effects, and the confidence of each look."""
         least, most = self.blocks
@@ -160,15 +165,19 @@ def same_study(before: dict[str, Any], now: StudyFile) -> list[str]:
     The numbers of blocks and repetitions, the budget and the confirmation may change.
     """
     left = {"design", "confirm", "delta", "scale", "name"}
-    new = now.model_dump(mode="json")
-    old, new = ({**one, "measure": _alike(one.get("measure", {}))} for one in (before, new))
+    # Read both alike: a study of an earlier version lacks keys that have been added since.
+    files = (read_study(before, "the stored study"), now)
+    old, new = ({**one, "measure": _alike(one.get("measure", {}))} for one in map(_dump, files))
     changed = [key for key in new if key not in left and old.get(key) != new[key]]
-    old_design = before.get("design", {})
     return changed + [
         f"design.{key}"
         for key in ("kind", "resolution", "forbidden", "control")
-        if old_design.get(key) != new["design"][key]
+        if old["design"][key] != new["design"][key]
     ]
+
+
+def _dump(file: StudyFile) -> dict[str, Any]:
+    return file.model_dump(mode="json")
 
 
 def _alike(options: dict[str, Any]) -> dict[str, Any]:

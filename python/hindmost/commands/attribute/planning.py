@@ -12,6 +12,7 @@ from hindmost.commands.attribute.scale import Smallest
 from hindmost.core.knobs import Knob, kind_of, knob_of
 from hindmost.core.knobs.force import refuse_words
 from hindmost.core.knobs.journal import FOLDER
+from hindmost.core.knobs.knob import can_be_kept
 from hindmost.core.plan import MeasurePlan, parse_duration, parse_percent, parse_rate, parse_runs
 from hindmost.core.plan.factorial import FactorTable, StudyFile, read_study
 from hindmost.core.run.readings import plan_of
@@ -93,7 +94,7 @@ def _add_design(
     sets: tuple[tuple[str, str], ...],
 ) -> AttributionPlan:
     """Add the design, which follows from the file and the length of a run."""
-    factors = tuple(Factor(one.name, tuple(one.levels)) for one in file.factor)
+    factors = tuple(_factor(one) for one in file.factor)
     design = choose(
         factors,
         kind=file.design.kind,
@@ -136,6 +137,11 @@ def _add_design(
     return _within(plan, file.design.budget)
 
 
+def _factor(table: FactorTable) -> Factor:
+    change_s = 0.0 if table.change_time is None else parse_duration(table.change_time, "change_time", 0.001)
+    return Factor(table.name, tuple(table.levels), change_s)
+
+
 def _smallest(file: StudyFile) -> Smallest:
     """Return the smallest effect that matters: a share, or a time on the additive scale."""
     try:
@@ -176,7 +182,7 @@ def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
         return plan
     allowed = parse_duration(budget, "budget")
     confirm = 0 if plan.file.confirm.skip else 2 * plan.file.confirm.runs * len(plan.loads)
-    left = allowed - confirm * (plan.run_s + RESTART_S)
+    left = allowed - confirm * (plan.run_s + RESTART_S + plan.change_s)
     design = plan.file.design
     try:
         found = offer(
@@ -187,6 +193,7 @@ def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
             forbidden=design.forbidden,
             loads=len(plan.loads),
             blocks=None if design.blocks is None else plan.blocks[0],
+            run_s=plan.run_s + RESTART_S,
         )
     except UsageError as error:
         raise UsageError(
@@ -227,6 +234,8 @@ def _knob(table: FactorTable, target: Managed, *, dry: bool, there: bool) -> Kno
     kind = kind_of(table.setting, where)
     try:
         knob = knob_of(kind, table.setting, target, FOLDER)
+        if table.change_time is not None:
+            _refuse_change_time(knob, there=there)
         if there:
             refuse_words(table.setting, "it")
             for level in table.levels:
@@ -244,3 +253,22 @@ def _knob(table: FactorTable, target: Managed, *, dry: bool, there: bool) -> Kno
         fields = {**error.fields, "factor": table.name}
         raise type(error)(error.code, f"{where}: {error.message}", hint=hint, **fields) from None
     return knob
+
+
+def _refuse_change_time(knob: Knob, *, there: bool) -> None:
+    """Refuse a change time where the level could not be kept for several runs."""
+    if there:
+        raise UsageError(
+            "server-elsewhere",
+            "change_time needs a server on this host: another host sets all factors anew for each run",
+            hint="remove change_time",
+            key="change_time",
+        )
+    if not can_be_kept(knob):
+        raise UsageError(
+            "bad-value",
+            f"change_time does not apply to {knob.name}: each run sets it on a fresh server",
+            hint="remove change_time; it is for settings of the host and for commands",
+            key="change_time",
+            name=knob.name,
+        )

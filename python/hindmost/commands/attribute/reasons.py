@@ -18,8 +18,15 @@ MANY_INVALID = 0.2
 
 def reasons_of(plan: AttributionPlan, document: Attribution) -> list[Reason]:
     """Return all reasons, those about cells and runs first."""
-    looks = (cells_without_figures(document), _interference(document), _sample(document), _drift(document))
-    return [*(one for look in looks for one in look), *_undecided_factors(plan, document)]
+    looks = (
+        cells_without_figures(document),
+        _interference(document),
+        _sample(document),
+        _drift(document),
+        _misfit(plan, document),
+        _undecided_factors(plan, document),
+    )
+    return [one for look in looks for one in look]
 
 
 def _reason(
@@ -141,6 +148,33 @@ def _drift(document: Attribution) -> list[Reason]:
                     p=one.p,
                 )
             )
+    return out
+
+
+def _misfit(plan: AttributionPlan, document: Attribution) -> list[Reason]:
+    """Report loads at which the model without some interactions does not predict every cell."""
+    out = []
+    for load in document.loads:
+        one = load.quantiles[plan.main_quantile].fit
+        level = (1.0 - document.confidence) / len(document.loads)
+        if one is None or one.worst is None or one.p is None or one.p >= level:
+            continue
+        setting = ", ".join(f"{name} = {value}" for name, value in one.worst.items())
+        by = "" if one.deviation_share is None else f" by {one.deviation_share:+.0%}"
+        out.append(
+            _reason(
+                "model-misfit",
+                "note",
+                f"at {load.name} load {plan.main_quantile} of {setting} deviates from the model{by}"
+                f" (p = {one.p:.2g}): interactions that the design leaves out are not zero",
+                'use kind = "full" in [design], with fewer factors if it takes too long',
+                load=load.name,
+                quantile=plan.main_quantile,
+                levels=one.worst,
+                deviation_share=one.deviation_share,
+                p=one.p,
+            )
+        )
     return out
 
 

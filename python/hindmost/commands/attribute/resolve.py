@@ -115,9 +115,17 @@ def preview(plan: AttributionPlan) -> str:
         f"factors: {names}",
         f"{plan.design.text}; {least}{f'..{most}' if most > least else ''} blocks: {span}",
     ]
+    if hard := plan.design.hard_to_change:
+        lines.append(
+            f"split plot: each block sets {', '.join(hard)} {plan.design.whole_plots} times, which takes"
+            f" {format_duration(plan.design.change_s)}"
+        )
     if not plan.file.confirm.skip:
         runs = 2 * plan.file.confirm.runs * len(plan.loads)
-        lines.append(f"confirmation: {runs} runs, about {format_duration(runs * (each + RESTART_S))}")
+        seconds = runs * (each + RESTART_S + plan.change_s)
+        lines.append(
+            f"confirmation: {runs} runs, {'at most' if hard else 'about'} {format_duration(seconds)}"
+        )
     known = Offer(plan.design, least, first.runs, DEFAULT_CV).text[1:]
     return "\n".join([*lines, *(f"note: {one}" for one in known)])
 

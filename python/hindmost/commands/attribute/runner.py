@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import compress
 
 from hindmost.commands.attribute.attempts import MOST_FAILURES, Attempt, Attempts
 from hindmost.commands.attribute.cells import AGAIN, Readings, run_number
@@ -17,7 +18,7 @@ from hindmost.commands.attribute.design import Cell
 from hindmost.commands.attribute.plan import AttributionPlan, LoadPoint
 from hindmost.core.fleet import HERE, Fleet, Moment, Setting
 from hindmost.core.knobs import Knob
-from hindmost.core.knobs.force import in_force, processors, start_spec
+from hindmost.core.knobs.force import KeptSettings, in_force, processors, start_spec
 from hindmost.core.notes import Note
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.making import make_run
@@ -72,6 +73,7 @@ class Runner:
         runs = plan.blocks[1] * (len(plan.design.cells) + 1) * len(plan.loads)
         self.remaking = RepeatBudget(runs, plan.measure.remake)
         self._parts: dict[str, Study] = {}
+        self._kept: KeptSettings | None = None
 
     def part(self, load: LoadPoint, name: str, cell: Cell) -> Study:
         """Return the study of one cell at one load, new or existing; ``name`` is its folder there."""
@@ -174,11 +176,26 @@ class Runner:
             pass
 
     @contextmanager
+    def keep_settings(self) -> Iterator[None]:
+        """Keep factors that are hard to change at their levels from run to run; restore them on exit."""
+        self._kept = KeptSettings()
+        try:
+            yield
+        finally:
+            kept, self._kept = self._kept, None
+            kept.restore()
+
+    @contextmanager
     def _in_force(self, cell: Cell) -> Iterator[tuple[Managed, ServerContext]]:
         if self.fleet.serves:  # the server's host applies the settings
             yield self._server, no_context
             return
-        with in_force(self._pairs(cell)) as context:
+        pairs = self._pairs(cell)
+        if self._kept is not None:
+            hard = [factor.change_s > 0.0 for factor in self.plan.design.factors]
+            self._kept.apply(list(compress(pairs, hard)))
+            pairs = [pair for pair, kept in zip(pairs, hard, strict=True) if not kept]
+        with in_force(pairs) as context:
             yield self._target(cell), context
 
     def _settings(self, cell: Cell) -> list[Setting]:

@@ -55,6 +55,10 @@ CODES: dict[str, Code] = {
         "The control changed between blocks, so conditions on the host changed.",
         "Run `hindmost host doctor`. Blocks remove most of the drift from comparisons.",
     ),
+    "model-misfit": Code(
+        "A cell deviates from the model: interactions that it leaves out are not zero.",
+        "Use a full factorial, with fewer factors if it takes too long.",
+    ),
     "undecided-factors": Code(
         "The runs do not show whether these factors change latency.", "Run more blocks."
     ),

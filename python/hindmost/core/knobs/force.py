@@ -55,6 +55,36 @@ def in_force(
         yield on_server
 
 
+class KeptSettings:
+    """Settings that stay in force, while servers start and stop, until others are wanted."""
+
+    def __init__(self) -> None:
+        self._levels: list[tuple[str, str]] = []
+        self._stack = ExitStack()
+
+    def apply(self, pairs: Sequence[tuple[Knob, str]]) -> None:
+        """Apply settings as `in_force` does, unless they are in force; first restore the previous ones.
+
+        Raises
+        ------
+        HostUnfit
+            If a level is not available on this host.
+        HindmostError
+            If a setting cannot be restored.
+        """
+        levels = [(knob.name, level) for knob, level in pairs]
+        if levels == self._levels:
+            return
+        self.restore()
+        self._stack.enter_context(in_force(pairs))
+        self._levels = levels
+
+    def restore(self) -> None:
+        """Restore all settings."""
+        self._levels = []
+        self._stack.close()
+
+
 def refuse_words(what: Mapping[str, Any], where: str = "factor") -> None:
     """Refuse a setting that no host accepts over the network, because it contains words of a command line.
 

@@ -88,6 +88,12 @@ def needs_attempt(knob: Knob) -> bool:
     return getattr(type(knob), "attempt", None) is not Idle.attempt
 
 
+def can_be_kept(knob: Knob) -> bool:
+    """Whether a level can stay in force while servers start and stop."""
+    parts = (getattr(type(knob), name, None) for name in ("spec", "on_server"))
+    return tuple(parts) == (Idle.spec, Idle.on_server)
+
+
 @contextmanager
 def undo_on_exit(undo: Callable[[], None]) -> Iterator[None]:
     """Undo on every exit. Enter it before anything is set, so that no signal comes between.

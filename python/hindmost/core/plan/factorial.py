@@ -15,9 +15,9 @@
     name = "high"
     rate = "60k"
 
-    [[factor]]                                 # a name, what it sets, its levels (the first: now)
-    name = "huge pages"
     [[factor]]                                 # a name, what it sets, its levels (the first: present)
+    name = "huge pages"
+    knob = "thp"
     levels = ["madvise", "always"]
 
     [design]
@@ -105,6 +105,11 @@ class FactorTable(BaseModel):
     name: Name
     levels: list[Level] = Field(min_length=2, max_length=12)
     about: str = ""
+    change_time: Text | None = Field(
+        default=None,
+        description="time that a change takes, like 40s: the level is then kept for several runs in a row"
+        " (split plot). For settings of the host and commands",
+    )
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

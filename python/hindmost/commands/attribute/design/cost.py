@@ -12,7 +12,7 @@ from hindmost.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of all blocks at all loads, control runs included."""
+    """Cost of all blocks at all loads, with control runs and changes of factors that are hard to change."""
 
     runs: int
     seconds: float
@@ -83,4 +83,4 @@ def cost(
             restart_s=restart_s,
         )
     runs = blocks * loads * (len(design.cells) + controls)
-    return Cost(runs, runs * (seconds_per_run + restart_s))
+    return Cost(runs, runs * (seconds_per_run + restart_s) + blocks * design.change_s)

@@ -89,6 +89,25 @@ class Design:
         return {factor.name: factor.levels[i] for factor, i in zip(self.factors, cell, strict=True)}
 
     @property
+    def hard_to_change(self) -> tuple[str, ...]:
+        """Names of the factors whose level a block keeps for several runs in a row."""
+        return tuple(factor.name for factor in self.factors if factor.change_s > 0.0)
+
+    def whole_plot(self, cell: Cell) -> Cell:
+        """Return the levels of the factors that are hard to change, which a block keeps for several runs."""
+        return tuple(level for level, factor in zip(cell, self.factors, strict=True) if factor.change_s > 0.0)
+
+    @property
+    def whole_plots(self) -> int:
+        """Number of whole plots of a block; 1 if no factor is hard to change."""
+        return len({self.whole_plot(cell) for cell in self.cells})
+
+    @property
+    def change_s(self) -> float:
+        """Time of a block for changes of the factors that are hard to change, s."""
+        return self.whole_plots * sum(factor.change_s for factor in self.factors)
+
+    @property
     def text(self) -> str:
         """The design in one line."""
         count = f"{len(self.cells)} cells"
@@ -116,6 +135,11 @@ class Design:
             out.append(
                 f"{len(shared)} of {len(self.terms) - 1} terms are confounded with main effects or two-factor"
                 f" interactions: {term_text(term)} {relation} {first[0]}{more}"
+            )
+        if hard := self.hard_to_change:
+            out.append(
+                f"the interval of {', '.join(hard)} also contains what differs from one change to the next,"
+                " which the widths below leave out"
             )
         if self.kind == "screening":
             clear = "clear of" if not shared else "not clear of"

@@ -26,6 +26,9 @@ LARGEST = 1024
 class Factor:
     """A factor of a study. The first level is the low one, usually the present setting.
 
+    ``change_s``: time that a change takes, s. If above 0, the factor is *hard to change*: a block keeps its
+    level for several runs in a row.
+
     Raises
     ------
     UsageError
@@ -39,6 +42,7 @@ class Factor:
 
     name: str
     levels: tuple[str, ...]
+    change_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.name or ":" in self.name:

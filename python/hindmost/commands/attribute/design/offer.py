@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -62,6 +63,7 @@ def offer(
     blocks: int | None = None,
     most_blocks: int = MOST_BLOCKS,
     cv: float = DEFAULT_CV,
+    run_s: float = 1.0,
 ) -> Offer:
     """Return the richest design of this kind that `most_runs` allow with enough blocks.
 
@@ -80,6 +82,8 @@ def offer(
         Minimum blocks; None: `LEAST_BLOCKS`, or `LEAST_BLOCKS_SCREENING`.
     cv
         Variation between runs, for the description of the offer.
+    run_s
+        Time of a run, s: changes of factors that are hard to change count as that many runs.
 
     Raises
     ------
@@ -94,26 +98,26 @@ def offer(
      '2^(8-4) fraction of resolution IV: 16 cells']
     """
     factors = tuple(factors)
-    least: list[tuple[int, Design]] = []
+    least: list[tuple[int, int, Design]] = []
     for design in ladder(factors, kind, resolution, forbidden):
         block = loads * (len(design.cells) + controls)
+        with_changes = block + design.change_s / run_s
         fewest = blocks or (LEAST_BLOCKS_SCREENING if design.kind == "screening" else LEAST_BLOCKS)
-        if (affordable := most_runs // block) >= fewest:
+        if (affordable := int(most_runs // with_changes)) >= fewest:
             chosen = min(affordable, max(most_blocks, fewest))
             return Offer(design, chosen, chosen * block, cv)
-        least.append((fewest * block, design))
-    runs, design = min(least, key=lambda entry: entry[0])
+        least.append((math.ceil(fewest * with_changes), fewest, design))
+    runs, fewest, design = min(least, key=lambda entry: entry[0])
     per_load = f" at each of {loads} loads" if loads > 1 else ""
     raise UsageError(
         "too-few-runs",
         f"{most_runs:,} runs are too few for a design of {len(factors)} factors. The smallest needs"
-        f" {runs:,} runs: {design.text}, {runs // (loads * (len(design.cells) + controls))}"
-        f" blocks{per_load}",
+        f" {runs:,} runs: {design.text}, {fewest} blocks{per_load}",
         hint="allow more time, make runs shorter, or leave out factors or loads",
         have=most_runs,
         need=runs,
         kind=design.kind,
-        blocks=runs // (loads * (len(design.cells) + controls)),
+        blocks=fewest,
         loads=loads,
     )
 

@@ -1,4 +1,4 @@
-"""The order of runs: randomized complete blocks, each with a control."""
+"""The order of runs: randomized complete blocks, each with a control; split plots."""
 
 from __future__ import annotations
 
@@ -41,6 +41,9 @@ def schedule(
     is equally likely. The order of a block depends only on seed, block and cells, not on the number of blocks
     or on any library's generator, so a study can be resumed, even with another version.
 
+    If factors are hard to change, a block is a *split plot*: runs that share their levels (a whole plot)
+    follow each other, in random order, and so do the whole plots.
+
     Parameters
     ----------
     control
@@ -48,7 +51,8 @@ def schedule(
     controls
         Control runs in each block; 0 for none.
     control_at
-        Their position: random (like another cell), before or after all others.
+        Their position: random (like another cell), before or after all others; in a split plot, those of
+        their whole plot.
     first_block
         Where to begin: blocks ``first_block`` to ``first_block + blocks - 1``.
 
@@ -84,6 +88,8 @@ def schedule(
             order = _shuffle([*cells, *extra], seed, block)
         else:
             order = [*extra, *cells] if control_at == "first" else [*cells, *extra]
+        if design.hard_to_change:
+            order.sort(key=lambda run: _digest(seed, block, design.whole_plot(run[0])))
         scheduled += [
             ScheduledRun(block, position, cell, is_control)
             for position, (cell, is_control, _) in enumerate(order)
@@ -93,11 +99,11 @@ def schedule(
 
 def _shuffle(runs: list[tuple[Cell, bool, int]], seed: int, block: int) -> list[tuple[Cell, bool, int]]:
     """Sort by a digest of seed, block and run: as good as a shuffle, and the same in all versions."""
+    return sorted(runs, key=lambda run: _digest(seed, block, *run))
 
-    def sort_key(run: tuple[Cell, bool, int]) -> bytes:
-        return blake2b(repr((seed, block, *run)).encode(), digest_size=16).digest()
 
-    return sorted(runs, key=sort_key)
+def _digest(*words: object) -> bytes:
+    return blake2b(repr(words).encode(), digest_size=16).digest()
 
 
 def _check_control(design: Design, control: Cell) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hindmost.commands.attribute.document import Attribution, Drift, Effect
+from hindmost.commands.attribute.document import Attribution, Drift, Effect, Load
 from hindmost.commands.attribute.view import wording
 from hindmost.commands.attribute.view.rows import share_scale
 from hindmost.present import numbers
+from hindmost.present.axes import time_ticks
 from hindmost.present.numbers import finite
-from hindmost.present.svg import Plot, Scale, linear_domain, linear_ticks
+from hindmost.present.svg import Plot, Scale, linear_domain, linear_ticks, log10, log_domain
 
 COLOURS = 8
 PARTS = (("cells", "c0"), ("runs", "c2"), ("sampling", "c7"))
@@ -83,6 +84,34 @@ def variance(doc: Attribution, width: float) -> str | None:
             at += share
         plot.line([(x(one.ceiling), top - 4), (x(one.ceiling), top + 26)], "fair")
         plot.dot(x(one.model), top + 11, cls="hollow", title=f"model: {numbers.percent(one.model)}")
+    return str(plot)
+
+
+def residuals(load: Load, label: str, width: float) -> str | None:
+    """Draw the distance of each run from the model's prediction of its cell, as a share of it."""
+    predicted = {tuple(one.levels.values()): one.value for one in load.quantiles[label].predicted}
+    points = [
+        (at, value / at - 1.0)
+        for cell in load.cells
+        if (at := predicted.get(tuple(cell.levels.values()), math.nan)) > 0.0
+        for value in finite(cell.values.get(label, []))
+    ]
+    if not points:
+        return None
+    plot = Plot(width, 240, f"Residuals of {label} at {load.name}", left=62, top=30)
+    x = plot.x(*log_domain([at for at, _ in points]), log10)
+    y = plot.y(*linear_domain([0.0, *(rest for _, rest in points)]))
+    plot.axes(
+        x,
+        y,
+        x_ticks=time_ticks(x.low, x.high),
+        y_ticks=[(tick, wording.share_tick(tick)) for tick in linear_ticks(y.low, y.high, 4)],
+        x_title=f"{label} of the cell, as the model predicts it",
+        y_title="run compared with the prediction",
+    )
+    plot.line([(x.start, y(0.0)), (x.end, y(0.0))], "fair")
+    strokes = "".join(f"M{x(at) - 4.0:.1f} {y(rest):.1f}h8" for at, rest in points)
+    plot.add("path", d=strokes, class_="axis")
     return str(plot)
 
 

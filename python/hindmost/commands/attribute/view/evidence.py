@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from hindmost.commands.attribute.document import Attribution, Effect, Load
+from hindmost.commands.attribute.document import Attribution, Effect, Load, QuantileAnswer
 from hindmost.commands.attribute.view import charts, rows, wording
 from hindmost.commands.attribute.view.tables import (
     Column,
@@ -81,6 +81,16 @@ def evidence(doc: Attribution) -> Iterator[Block]:
         [_best(doc), Text(f"Rule for the recommendation: {doc.recommendation.rule}.", "muted")],
     )
     yield Section("Explained variance", _variance(doc), "explained")
+    yield _section(
+        doc,
+        "Does the model fit?",
+        "fit",
+        "A stroke is one run, and its height the distance from the model's prediction of its cell, with what"
+        " the runs of its block share. A column of strokes beside the dashed line is a cell that the model"
+        " does not predict. If columns become taller to the right, slow cells scatter more than the model"
+        " assumes.",
+        _fit,
+    )
     mean = "geometric mean" if doc.scale == "ratio" else "mean"
     yield _section(
         doc,
@@ -168,8 +178,28 @@ def _effects(doc: Attribution, load: Load, label: str) -> list[Block]:
     )
     return [
         *_effect_tables(doc, answer.average, average, "mean of all cells", ranked=True),
+        *([_together(answer)] if answer.together else []),
         *_effect_tables(doc, answer.corner, corner, "all factors at their first level", ranked=False),
     ]
+
+
+def _together(answer: QuantileAnswer) -> Table:
+    """Build the tests of terms that have several rows."""
+    return Table(
+        ("all levels together", "F", "degrees of freedom", "p", "adjusted p"),
+        [
+            (
+                one.term.replace(":", wording.TIMES),
+                wording.number(one.statistic, 2),
+                f"{one.numerator}, {wording.number(one.denominator, 1)}",
+                wording.p_value(one.p),
+                wording.p_value(one.adjusted),
+            )
+            for one in answer.together
+        ],
+        caption="Whether a factor of more than two levels matters at all, on average over the others: one"
+        " test of all its rows (Wald, over blocks), adjusted over all such tests",
+    )
 
 
 def _effect_tables(
@@ -291,6 +321,22 @@ def _variance(doc: Attribution) -> list[Block]:
     return [Chart(partial(charts.variance, doc), caption, legend), Table(heads, table)] if found else []
 
 
+def _fit(doc: Attribution, load: Load, label: str) -> list[Block]:
+    """Build the test of the model, and the chart of its residuals."""
+    one = load.quantiles[label].fit
+    if one is None:
+        return []
+    text = "The model has a coefficient for every cell that was run, so it predicts their means exactly."
+    if one.spare:
+        text = f"The model has {numbers.plural(one.spare, 'coefficient')} fewer than cells."
+    if one.worst is not None:
+        text += (
+            f" {wording.setting(one.worst)} deviates most clearly: by {wording.percent(one.deviation_share)}."
+            f" If the model is right, some cell deviates this clearly with p {wording.p_value(one.p)}."
+        )
+    return [Text(text), Chart(partial(charts.residuals, load, label))]
+
+
 def _runs(doc: Attribution, load: Load, label: str) -> list[Block]:
     """Build the table of each cell's runs. Next to isolated latency it shows measured latency."""
     cells, isolated = load.cells, wording.is_isolated(load)
@@ -349,10 +395,18 @@ def _design(doc: Attribution) -> list[Block]:
         (term.replace(":", wording.TIMES), ", ".join(others).replace(":", wording.TIMES))
         for term, others in doc.design.aliases.items()
     ]
+    split = ""
+    if hard := [one.name for one in doc.factors if one.change_s is not None]:
+        split = (
+            f" {', '.join(hard)} keeps its level for several runs in a row (split plot): each block sets it"
+            f" {doc.design.whole_plots} times, in random order. Effects are compared between blocks, so their"
+            " intervals contain what differs from one change to the next."
+        )
     return [
         Text(
             f"{text[0].upper()}{text[1:]}. Each block runs every cell once in random order (seed"
             f" {doc.design.seed}), each on a freshly started server; the run is the unit of all intervals."
+            + split
         ),
         make_table(columns),
         Text(f"Never run together: {forbidden}." if forbidden else ""),
