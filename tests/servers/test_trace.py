@@ -134,9 +134,8 @@ COLUMNS += ["client_port", "batch", "request_end", "response_end", "reader", "se
 def trace(port: int, framing: object, path: Path, **options: object) -> Iterator[list[TraceResult]]:
     """Trace with all records; the result is in the list afterwards."""
     results: list[TraceResult] = []
-    running = _engine.Trace(
-        port, json.dumps(framing), block_ns=100_000_000, every=1, records=path / "records.parquet", **options
-    )
+    options = {"block_ns": 100_000_000, **options}
+    running = _engine.Trace(port, json.dumps(framing), every=1, records=path / "records.parquet", **options)
     try:
         yield results
     finally:
@@ -494,6 +493,35 @@ def test_with_windows_no_request_is_lost_or_cut_and_nothing_is_attached_in_betwe
     # The kernel worker that switches stamping on may have to wait for a CPU.
     assert counts["stamp_missing"] <= counts["done"] / 2, str(counts)
     check_counts(result)
+
+
+def answer_lines(listening: socket.socket, slow_s: float) -> None:
+    """Answer each line of a connection; one that begins with "slow" only after `slow_s`."""
+    connection, _ = listening.accept()
+    with connection, connection.makefile("rb") as lines:
+        for line in lines:
+            time.sleep(slow_s if line.startswith(b"slow") else 0)
+            connection.sendall(b"done\n")
+
+
+def test_with_windows_requests_that_outlive_their_window_are_traced_to_their_end(tmp_path, connect):
+    slow_s = 0.3
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        threading.Thread(target=answer_lines, args=(listening, slow_s), daemon=True).start()
+        client = connect(port)
+        options = {"block_ns": 50_000_000, "one_window_in": 2}
+        with trace(port, "exchange", tmp_path, **options) as results:
+            for _ in range(12):
+                client.ask(b"slow\n", len(client.got) + 5)
+    (result,) = results
+    rows = result.records_of(client)
+    latency_s = (rows["left_ns"] - rows["network_ns"]) / 1e9
+    assert len(latency_s) >= 1
+    assert latency_s.min() >= slow_s - 0.05
+    assert result.document["counts"]["seen"] - len(latency_s) <= 1, "the last one may be open"
+    attached_ns = result.document["cost"]["attached_ns"]
+    assert result.document["followed_ns"] < attached_ns <= result.document["lasted_ns"]
 
 
 HOG = """

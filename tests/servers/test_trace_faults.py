@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,7 +25,7 @@ from hindmost.core.exits import Exit
 from hindmost.core.targets.ports import pick_free_port
 from hindmost.core.tracing import find_server
 from hindmost.core.tracing.document import Trace
-from hindmost.core.tracing.tracing import RunningTrace, TraceRequest
+from hindmost.core.tracing.tracing import RunningTrace, TraceRequest, trace
 from hindmost.errors import Inconclusive
 
 FAULT = _engine.trace_fault()
@@ -96,6 +97,36 @@ def test_over_tls_exchanges_are_traced_and_requests_are_refused_with_a_hint(tmp_
             trace_requests(tmp_path, port, "http", 5)
     assert (error.value.fields["seen"], error.value.fields["protocol"]) == (0, "http")
     assert "--protocol exchange" in str(error.value.hint)
+
+
+@contextmanager
+def load_on(url: str, batch: int, pause_s: float) -> Iterator[None]:
+    """Send a batch of requests, wait for the replies and pause, again and again."""
+    stop = threading.Event()
+
+    def ask() -> None:
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as client:
+            while not stop.wait(pause_s):
+                client.sendall(b"get nothing\r\n" * batch)
+                client.recv(5 * batch, socket.MSG_WAITALL)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(("batch", "pause_s"), [(50, 0.0), (1, 0.01)], ids=["busy", "quiet"])
+def test_a_trace_uses_windows_only_if_there_are_enough_requests(batch, pause_s):
+    need("memcached")
+    with plain_memcached() as (url, _), load_on(url, batch, pause_s):
+        document = trace(TraceRequest(find_server(url), 4.0, one_window_in=None))
+    assert (document.windows.one_in > 1) == (batch > 1)
+    assert (document.followed_s < 0.7 * document.lasted_s) == (batch > 1)
+    assert document.all.requests == document.counts.done > 50
 
 
 FORKING = """

@@ -110,7 +110,7 @@ TRACE = msgspec.convert(
         "server": {"name": "memcached", "pid": None, "port": 11211, "protocol": "memcached"},
         "critical": {"by_variance": "tcp_to_read", "by_mean": "tcp_to_read"},
         "counts": dict.fromkeys(TraceCounts.__annotations__, 0),
-        "cost": {"reader_ns": 0, "probes_ns": 0, "costed_requests": 0, "probes": []},
+        "cost": {"reader_ns": 0, "attached_ns": 0, "probes_ns": 0, "costed_requests": 0, "probes": []},
         "all": {
             "requests": 100,
             "latency": stage("latency", 10.0, 1.0),

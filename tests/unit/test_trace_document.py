@@ -13,7 +13,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from messages import assert_error, raises
+from messages import assert_error, assert_refused, raises
 from msgspec import structs
 from rows import each_row
 
@@ -27,7 +27,7 @@ from hindmost.core.store.schema import schemas
 from hindmost.core.tracing.advice import advise
 from hindmost.core.tracing.answer import document_of
 from hindmost.core.tracing.begin_probe import Function
-from hindmost.core.tracing.document import Figure, Group, Service, StartProbe, Trace, read_trace
+from hindmost.core.tracing.document import Figure, Group, Service, StartProbe, Trace, Windows, read_trace
 from hindmost.core.tracing.groups import _groups
 from hindmost.core.tracing.inbound import find_inbound
 from hindmost.core.tracing.interference import CpuCounters
@@ -36,6 +36,7 @@ from hindmost.core.tracing.server import Server, find_server
 from hindmost.core.tracing.support import tracing_error
 from hindmost.core.tracing.times import service_rows
 from hindmost.core.tracing.tracing import TraceRequest
+from hindmost.core.tracing.windows import choose_windows, most_windows
 from hindmost.errors import HindmostError, TargetError, UsageError
 from hindmost.present.blocks import Section, Table, select
 from hindmost.present.page import render_page
@@ -84,7 +85,10 @@ def trace_of(**counts: int) -> dict:
         "counts": {**COUNTS, "seen": 16000, "done": 16000, "connections": 4, **counts},
         "records": 0,
         **{"who": None, "profile": None, "profile_fault": None},
-        "cost": {"reader_ns": 8 * 10**6, "probes_ns": 10**6, "costed_requests": 1000, "probes": []},
+        "cost": {
+            **{"reader_ns": 8 * 10**6, "attached_ns": 4 * 10**9},
+            **{"probes_ns": 10**6, "costed_requests": 1000, "probes": []},
+        },
     }
 
 
@@ -220,7 +224,11 @@ def test_a_trace_reports_its_overhead():
     assert note.values["share"] == pytest.approx(note.values["probes_us"] / 12.0)
     # In windows they run for a part of the time.
     windows = {**trace_of(), "followed_ns": 10**9}
+    windows["cost"]["attached_ns"] = 11 * 10**8
     assert document_of(REQUEST, windows, {}, {9: 64_000 * 12_000}).notes == []
+    # Only one request in ten is followed, but the probes ran for all.
+    sampled = replace(REQUEST, one_connection_in=10)
+    assert document_of(sampled, trace_of(), {}, {9: 160_000 * 12_000}).notes == []
     who = interference_document()
     who["culprits"][0] |= {"name": "hindmost-trace", "process": os.getpid(), "relation": "other"}
     document = document_of(REQUEST, {**cheap, "who": who}, {}, used)
@@ -292,6 +300,64 @@ def test_a_sample_of_requests_gives_the_processor_time_per_request():
     for document in (windows, connections):
         service = document.service
         assert (service.mean_us, service.rate_per_s) == pytest.approx((12.0, 16_000.0))
+
+
+def look(probes_us: float, *, rate: float = 50_000, latency_us: float = 30) -> Trace:
+    """Return a trace of all requests of a server that uses 12 us of CPU time for each."""
+    document = document_of(REQUEST, trace_of(), {}, {9: 16_000 * 12_000})
+    latency = structs.replace(
+        document.all.latency,
+        mean_us=Figure(value=latency_us, low=None, high=None),
+        variance_us2=Figure(value=latency_us**2, low=None, high=None),
+    )
+    return structs.replace(
+        document,
+        all=structs.replace(document.all, latency=latency),
+        counts=structs.replace(document.counts, done=int(rate * document.followed_s)),
+        cost=structs.replace(document.cost, probes_ns=int(probes_us * 1e6)),
+    )
+
+
+def test_the_share_of_windows_follows_from_the_cost():
+    for duration_s, most in ((20.0, 0.02), (60.0, 0.01), (3600.0, 0.01)):
+        chosen = [choose_windows(look(probes_us), duration_s) for probes_us in (0.02, 0.3, 0.6, 1.2)]
+        assert [one_in for one_in, _ in chosen] == sorted({one_in for one_in, _ in chosen})
+        assert chosen[0][0] == 1
+        for _, cost in chosen:
+            assert cost is not None
+            assert 0 < cost <= most
+
+
+def test_a_short_trace_and_few_or_slow_requests_have_fewer_windows():
+    usual, _ = choose_windows(look(1.0), 20.0)
+    assert usual > 4
+    for seen, duration_s in ((look(1.0), 3.0), (look(1.0, rate=1000), 20.0)):
+        one_in, cost = choose_windows(seen, duration_s)
+        assert 1 < one_in < usual
+        assert cost > 0.02
+    assert most_windows(0.5) == 1
+    for seen in (look(1.0, rate=100), look(1.0, latency_us=1e6)):
+        assert choose_windows(seen, 20.0)[0] == 1
+    unknown = structs.replace(look(1.0), service=None)
+    assert choose_windows(unknown, 20.0) == (1, None)
+
+
+def test_the_document_names_the_traced_part_of_the_time():
+    assert document_of(REQUEST, trace_of(), {}).windows == Windows(one_in=1, window_s=0.1, expected_cost=None)
+    chosen = replace(REQUEST, duration_s=40.0, one_window_in=8, expected_cost=0.019)
+    document = document_of(chosen, trace_of(), {})
+    assert document.windows == Windows(one_in=8, window_s=0.05, expected_cost=0.019)
+    for text in rendered(document):
+        assert "1.9\u202f%" in text
+    jsonschema.validate(to_document(document), schemas()["trace"])
+
+
+def test_requests_that_outlive_their_window_are_reported():
+    windows = replace(REQUEST, one_window_in=4)
+    (note,) = document_of(windows, trace_of(seen=16010), {}).notes
+    assert (note.code, note.values["requests"]) == ("cut-requests", 10)
+    assert document_of(windows, trace_of(seen=16001), {}).notes == []
+    assert document_of(REQUEST, trace_of(seen=16010), {}).notes == []
 
 
 def test_a_document_separates_variance_from_mean():
@@ -613,10 +679,23 @@ def test_invalid_protocols_and_traces_are_refused():
         ({"one_connection_in": 0}, "--connections"),
         ({"every": 0}, "--every"),
         ({"one_window_in": 0}, "--windows"),
-        ({"one_window_in": 6}, "--duration"),
+        ({"one_window_in": 11}, "--duration"),
     ):
         with raises(UsageError, "bad-value", option=option):
             TraceRequest(REQUEST.server, **wrong).check()
+
+
+def test_times_need_every_request(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        command = [
+            "trace",
+            f"http://127.0.0.1:{one.getsockname()[1]}",
+            "--times",
+            str(tmp_path / "times.csv"),
+        ]
+        for name in ("--every", "--windows"):
+            refused = [*command, name, "4"]
+            assert_refused(refused, capsys, 2, "conflicting-options", options=["--times", name])
 
 
 def test_missing_support_of_the_host_is_reported_with_a_hint(tmp_path: Path):

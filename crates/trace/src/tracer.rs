@@ -28,14 +28,17 @@ use crate::TraceError;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Wait for probes that still write to a closed bank; they take microseconds.
 const BANK_DELAY: Duration = Duration::from_millis(2);
-/// Longest time, in window lengths, that the probes stay attached after a window to follow its requests to their end.
-const GRACE: u64 = 1;
+/// Longest time that the probes stay attached after a window to follow its requests to their end: the slowest would
+/// be missing otherwise. If some did not end in that time, the next window waits for its own length only, so that
+/// requests that wait for an event do not keep the probes attached.
+const GRACE: Duration = Duration::from_secs(1);
 /// How long before a window packets are stamped.
 const STAMP_LEAD: Duration = Duration::from_millis(30);
 /// How often the end of these requests is checked.
 const GRACE_INTERVAL: Duration = Duration::from_millis(2);
-/// Duration of the measurement of the probes' run time. It happens after the trace, because it costs time itself.
-const COST_DURATION: Duration = Duration::from_millis(300);
+/// Shortest and longest duration of the measurement of the probes' run time; in between, a hundredth of the trace's. It
+/// happens after the trace, because it costs time itself.
+const COST_DURATION: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(300)];
 
 /// Parameters of a trace.
 #[derive(Clone, Debug)]
@@ -81,6 +84,8 @@ pub struct ProbeCost {
 pub struct Cost {
     /// CPU time of the reading thread during the whole trace, in ns.
     pub reader_ns: u64,
+    /// How long the probes were attached, in ns.
+    pub attached_ns: u64,
     /// CPU time of all probes during `costed_requests`, in ns, measured after the trace; it includes the cost of the
     /// measurement.
     pub probes_ns: u64,
@@ -168,6 +173,8 @@ impl Tracer {
             every: recorded,
             one_in: if request.follow_scheduler { every.max(1) } else { 1 },
             requests: 0,
+            attached_since: None,
+            attached_ns: 0,
             bank: 0,
             last: Default::default(),
         };
@@ -219,6 +226,9 @@ struct Reader {
     /// Every n-th of those is written.
     one_in: u32,
     requests: u64,
+    /// When the probes were last attached, and how long they were before that.
+    attached_since: Option<Nanos>,
+    attached_ns: u64,
     /// The bank that the probes write, and both banks as last read.
     bank: u32,
     last: [[Sums; KINDS]; 2],
@@ -238,11 +248,14 @@ impl Reader {
             self.read_windows(start, block, u64::from(one_in), end_signal)?
         };
         let lasted_ns = MonotonicClock.now().0 - start.0;
+        self.count_attached();
         self.read_ring()?;
         let counts = self.probes.counts()?;
         let reader_ns = this_thread::cpu_time_ns();
         let handover = self.probes.handover();
-        let cost = Cost { reader_ns, ..self.cost(counts.done)? };
+        let attached_ns = self.attached_ns;
+        let cost_duration = Duration::from_nanos(lasted_ns / 100).clamp(COST_DURATION[0], COST_DURATION[1]);
+        let cost = Cost { reader_ns, attached_ns, ..self.cost(counts.done, cost_duration)? };
         let records = self.records.map_or(Ok(0), Records::finish)?;
         let delays = self.joiner.map(Joiner::finish);
         let followed_ns = blocks.iter().map(Block::length_ns).sum();
@@ -268,6 +281,7 @@ impl Reader {
             self.profile = None;
             self.profile_fault = Some(error.to_string());
         }
+        self.attached_since = Some(MonotonicClock.now());
         self.probes.attach()
     }
 
@@ -277,7 +291,15 @@ impl Reader {
             self.profile = None;
             self.profile_fault = Some(error.to_string());
         }
-        self.probes.detach()
+        self.probes.detach()?;
+        self.count_attached();
+        Ok(())
+    }
+
+    /// Add the time since the probes were attached.
+    fn count_attached(&mut self) {
+        let now = MonotonicClock.now().0;
+        self.attached_ns += self.attached_since.take().map_or(0, |since| now - since.0);
     }
 
     /// Trace all the time, block by block.
@@ -321,6 +343,7 @@ impl Reader {
         let mut blocks = Vec::new();
         // Requests of earlier windows that never completed.
         let mut open = 0;
+        let mut grace_ns = GRACE.as_nanos() as u64;
         for window in 0.. {
             let offset = Draws::new(start.0, window).unit(0) * ((one_in - 1) * block.0) as f64;
             let window_start = window * one_in * block.0 + offset as u64;
@@ -344,7 +367,8 @@ impl Reader {
             // A shortened window must not take requests after its end either.
             settings.until_ns = start.0 + to;
             self.probes.set(settings)?;
-            self.finish_window(open, until_ns + GRACE * block.0)?;
+            let complete = self.finish_window(open, until_ns + grace_ns)?;
+            grace_ns = if complete { GRACE.as_nanos() as u64 } else { block.0 };
             self.probes.follow_batches()?;
             self.detach()?;
             self.probes.clear_processors()?;
@@ -359,13 +383,17 @@ impl Reader {
         Ok(blocks)
     }
 
-    /// Follow the requests of a window to their end: otherwise long ones would be under-represented.
-    fn finish_window(&mut self, open: u64, latest: u64) -> Result<(), TraceError> {
-        while self.probes.counts()?.open() > open && MonotonicClock.now().0 < latest {
+    /// Follow the requests of a window to their end: otherwise long ones would be under-represented. Return whether
+    /// all have ended.
+    fn finish_window(&mut self, open: u64, latest: u64) -> Result<bool, TraceError> {
+        while self.probes.counts()?.open() > open {
+            if MonotonicClock.now().0 >= latest {
+                return Ok(false);
+            }
             std::thread::sleep(GRACE_INTERVAL);
             self.read_ring()?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Wait until a time. Return whether the trace is to end.
@@ -447,7 +475,7 @@ impl Reader {
     }
 
     /// Measure the cost of the probes for a while; the reader's cost is not included.
-    fn cost(&mut self, done: u64) -> Result<Cost, TraceError> {
+    fn cost(&mut self, done: u64, duration: Duration) -> Result<Cost, TraceError> {
         if done == 0 {
             return Ok(Cost::default());
         }
@@ -456,7 +484,7 @@ impl Reader {
         self.probes.attach()?;
         let before = self.probes.run_counts();
         let done = self.probes.counts()?.done.max(done);
-        std::thread::sleep(COST_DURATION);
+        std::thread::sleep(duration);
         let mut probes: Vec<_> = (self.probes.run_counts().iter().zip(&before))
             .map(|(now, then): (&ProbeRuns, &ProbeRuns)| ProbeCost {
                 probe: now.name,
@@ -465,7 +493,8 @@ impl Reader {
             })
             .collect();
         let costed_requests = self.probes.counts()?.done - done;
-        probes.extend(self.profile.as_mut().and_then(|profile| profile.cost(COST_DURATION).ok()));
-        Ok(Cost { reader_ns: 0, probes_ns: probes.iter().map(|one| one.ns).sum(), costed_requests, probes })
+        probes.extend(self.profile.as_mut().and_then(|profile| profile.cost(duration).ok()));
+        let probes_ns = probes.iter().map(|one| one.ns).sum();
+        Ok(Cost { probes_ns, costed_requests, probes, ..Cost::default() })
     }
 }

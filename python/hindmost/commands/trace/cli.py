@@ -40,13 +40,14 @@ def trace(
         ),
     ] = 1,
     windows: Annotated[
-        int,
+        int | None,
         integer_option(
             PROCEDURE,
-            "Follow requests in one of N windows of 0.1 s, at random. The probes are removed in between,"
-            " which reduces the cost by the same factor.",
+            "Follow requests in one of N windows of 50 ms, at random places, without probes in between; 1:"
+            " all the time. [default: chosen to cost 2 % of the server's CPU time, in traces of a minute or"
+            " more 1 %; all the time with --records, --latency-log or --times]",
         ),
-    ] = 1,
+    ] = None,
     no_handover: Annotated[
         bool,
         switch(
@@ -134,14 +135,18 @@ def trace(
     seconds = parse_duration(duration, "duration", 0.5)
     where = f"{found.name}, port {found.port}, as {found.protocol}"
     earlier = None if before is None else _earlier(before)
-    if times is not None and every != 1:
-        raise UsageError(
-            "conflicting-options",
-            f"--times needs every request, but --every {every} keeps one in {every}",
-            hint="leave out --every",
-            options=["--times", "--every"],
-            value=every,
-        )
+    for name, one_in in (("--every", every), ("--windows", windows or 1)):
+        if times is not None and one_in != 1:
+            raise UsageError(
+                "conflicting-options",
+                f"--times needs every request, but {name} {one_in} keeps one in {one_in}",
+                hint=f"leave out {name}",
+                options=["--times", name],
+                value=one_in,
+            )
+    if windows is None and (records or latency_log or times):
+        windows = 1
+        say("all requests are traced, because the file needs them; --windows N records a part of the time")
     with TemporaryDirectory(prefix="hindmost-trace-") as folder:
         kept = Path(folder) / "records.parquet" if records is None and times is not None else records
         request = TraceRequest(

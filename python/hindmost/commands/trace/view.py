@@ -15,6 +15,7 @@ from hindmost.commands.trace.wording import (
     prediction_text,
     share_cell,
     unknown_texts,
+    windows_texts,
 )
 from hindmost.core.tracing.advice import share_of
 from hindmost.core.tracing.document import Advice, Group, Part, Parts, Slowest, StageFigures, Trace
@@ -74,6 +75,8 @@ def _path(doc: Trace) -> Iterator[Block]:
         f"port {server.port}, {server.protocol}: {numbers.count(parts.requests)} requests in"
         f" {numbers.number(doc.followed_s)} s ({numbers.rate(parts.requests / doc.followed_s)})"
     )
+    if doc.windows is not None:
+        yield from windows_texts(doc.windows)
     heads = ("stage", "mean µs", "std µs", "C²", "of the mean", "of the variance")
     yield Table(heads, [_stage_row(stage) for stage in parts.rows])
     yield Chart(partial(charts.shares, doc, "mean"), "Mean time of each stage, as a share of latency.")

@@ -15,9 +15,11 @@ from hindmost.core.tracing.document import (
     PredictedGain,
     Relation,
     SlowPart,
+    Windows,
 )
-from hindmost.present.blocks import Cell
-from hindmost.present.numbers import MISSING, count, number, percent
+from hindmost.core.tracing.windows import MOST_COST
+from hindmost.present.blocks import Cell, Text
+from hindmost.present.numbers import MISSING, count, number, percent, seconds
 
 STAGES = {
     "network_to_tcp": "network to TCP",
@@ -131,6 +133,25 @@ def prediction_text(gain: PredictedGain) -> str:
     if gain.service_may_grow_to_us is not None:
         text += f"; worthwhile while the service time stays below {number(gain.service_may_grow_to_us)} µs"
     return f"{text}, all else being equal."
+
+
+def windows_texts(found: Windows) -> Iterator[Text]:
+    """Yield which part of the time was traced, unless the user asked for all of it.
+
+    >>> [one.text for one in windows_texts(Windows(one_in=1, window_s=0.1, expected_cost=None))]
+    []
+    """
+    cost = found.expected_cost
+    price = "" if cost is None else f", for about {percent(cost)} of the server's CPU time"
+    if cost is not None and cost > MOST_COST:
+        price += " (less with a longer --duration)"
+    if found.one_in > 1:
+        yield Text(
+            f"One in {found.one_in} windows of {seconds(found.window_s)} was traced, at random places{price}."
+            " --windows 1 traces all the time."
+        )
+    elif price:
+        yield Text(f"All requests were traced{price}.")
 
 
 def interference_text(found: CpuUseByOthers) -> str:

@@ -52,6 +52,10 @@ CODES: dict[str, Code] = {
         "The trace could not follow some requests, which may include the slow ones.",
         "Trace fewer connections or windows.",
     ),
+    "cut-requests": Code(
+        "Some requests of a trace in windows were too slow to be followed to their end.",
+        "Trace all the time: `--windows 1`.",
+    ),
     "no-handover": Code(
         "The kernel does not show when a response is handed over, so two stages count as one.",
         "Use Linux 6.16 or later.",

@@ -685,6 +685,7 @@ class TraceCost(Document):
     """Cost of the trace itself."""
 
     reader_ns: Count
+    attached_ns: Count
     probes_ns: Count
     costed_requests: Count
     probes: list[ProbeCost]

@@ -40,10 +40,14 @@ UNKNOWN = {
     "wake": "the probes never saw the thread that woke it",
 }
 """Why a part of the time has no culprit, by its cause; other causes are waits like `wake`."""
-_OPEN = "in flight when the trace ended, or in a batch that no later read of its connection settled"
+_OPEN = (
+    "in flight when the trace or a window ended, or in a batch that no later read of its connection settled"
+)
 LEAST_MATCHED = 0.999
 MOST_OPEN = 0.001
 """Largest gap between the stages' sum and the latency that is not reported, as a share of the variance."""
+MOST_CUT = 0.0001
+"""Share of requests that outlived their window from which it is reported: they are the slowest ones."""
 WORKERS = 0.01
 """Share of the server's CPU time from which a thread counts as a worker."""
 PartKind = TypeVar("PartKind", bound=documents.Part)
@@ -116,6 +120,11 @@ def document_of(
         notes=[],
         advice=[],
         profile=msgspec.convert(traced["profile"], documents.Profile | None),
+        windows=documents.Windows(
+            one_in=request.one_window_in or 1,
+            window_s=request.block_s,
+            expected_cost=request.expected_cost,
+        ),
     )
     notes = [
         *_notes(request, trace),
@@ -291,6 +300,15 @@ def _notes(request: TraceRequest, trace: Trace) -> list[Note]:
             f"The trace could not follow {1 - trace.matched:.2%} of the requests (see unmatched). If these"
             " are the slow ones, the figures are too optimistic.",
             share=1 - trace.matched,
+        )
+    still = sum(one.requests for one in trace.unmatched if one.cause == "open")
+    if trace.windows is not None and trace.windows.one_in > 1 and still > MOST_CUT * counts.seen:
+        note(
+            "cut-requests",
+            f"{still} requests were not answered while the trace followed them (up to 1 s after a window)."
+            " They are not in the figures. --windows 1 follows all requests to their end.",
+            requests=still,
+            share=still / counts.seen,
         )
     if not trace.handover:
         note(

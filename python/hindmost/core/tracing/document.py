@@ -285,6 +285,18 @@ class CpuUseByOthers(Document):
     isolated: bool
 
 
+class Windows(Document):
+    """Which part of the time was traced: one in `one_in` windows of `window_s`, at random; 1: all of it.
+
+    ``expected_cost``: the share of the server's CPU time that the trace was expected to take when it chose
+    `one_in`; null if the user chose it, or if the share is unknown.
+    """
+
+    one_in: Count
+    window_s: float
+    expected_cost: float | None
+
+
 class StartProbe(Document):
     """The function that showed where requests begin (e4).
 
@@ -355,8 +367,8 @@ class Trace(Document):
 
     ``handover``: whether the kernel showed when responses were handed over; if not, ``response_to_network``
     is part of ``start_to_response``. ``followed_s``: how long arriving requests were followed; less than
-    ``lasted_s`` with windows. ``blocks``: blocks of time for the intervals. ``profile``: null without
-    ``--who``, or if the kernel refuses to sample.
+    ``lasted_s`` with windows, which ``windows`` describes. ``blocks``: blocks of time for the intervals.
+    ``profile``: null without ``--who``, or if the kernel refuses to sample.
     """
 
     schema: Literal["hindmost.trace/2"]
@@ -385,10 +397,11 @@ class Trace(Document):
     notes: list[Note]
     advice: list[Advice]
     profile: Profile | None = None
+    windows: Windows | None = None
 
 
 def read_trace(path: Path) -> Trace:
-    """Read a document of ``hindmost trace --json``. Those of 0.1 had fewer counts.
+    """Read a document of ``hindmost trace --json``. Earlier ones had fewer counts and no ``attached_ns``.
 
     Raises
     ------
@@ -398,4 +411,6 @@ def read_trace(path: Path) -> Trace:
     document = read_document(path)
     if isinstance(counts := document.get("counts"), dict):
         document["counts"] = dict.fromkeys(TraceCounts.__struct_fields__, 0) | counts
+    if isinstance(cost := document.get("cost"), dict):
+        cost.setdefault("attached_ns", round(document.get("followed_s", 0.0) * 1e9))
     return msgspec.convert(document, Trace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hindmost.core.notes import Note
 from hindmost.core.tracing.advice import LEAST_SHARE, is_ours, share_of
 from hindmost.core.tracing.document import Trace
+from hindmost.core.tracing.windows import probes_share
 
 MOST_COST = 0.05
 """Overhead of the probes per request, as a share of the server's CPU time, above which it is reported."""
@@ -13,21 +14,21 @@ MOST_COST = 0.05
 def effect_notes(trace: Trace) -> list[Note]:
     """Report the effects of a trace on the server, unless they are small."""
     notes: list[Note] = []
-    cost, service = trace.cost, trace.service
-    if service is not None and cost.costed_requests:
+    attached = probes_share(trace)
+    if attached is not None and trace.service is not None:
         # The probes are attached only during windows.
-        part = min(1.0, trace.followed_s / trace.lasted_s)
-        probes_us = cost.probes_ns / cost.costed_requests / 1e3 * part
-        share = probes_us / service.mean_us
+        share = attached * min(1.0, trace.cost.attached_ns / 1e9 / trace.lasted_s)
+        request_us = trace.service.mean_us
+        probes_us = share * request_us
         if share > MOST_COST:
             notes.append(
                 Note(
                     "probe-overhead",
                     f"Per request, the probes used {probes_us:.2g} µs of CPU time and the server"
-                    f" {service.mean_us:.3g} µs. The first includes the probes' work for other traffic of"
+                    f" {request_us:.3g} µs. The first includes the probes' work for other traffic of"
                     " this host and for the client's packets, so at most that much was added to the server."
                     " --windows 16 traces a sixteenth of the time.",
-                    {"probes_us": probes_us, "request_us": service.mean_us, "share": share},
+                    {"probes_us": probes_us, "request_us": request_us, "share": share},
                 )
             )
     culprits = [] if trace.who is None else trace.who.culprits

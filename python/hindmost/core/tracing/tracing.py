@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -19,13 +19,12 @@ from hindmost.core.tracing.interference import CpuCounters
 from hindmost.core.tracing.server import Server
 from hindmost.core.tracing.support import tracing_error
 from hindmost.core.tracing.usage import Usage
+from hindmost.core.tracing.windows import LEAST_WINDOWS, LOOK_S, WINDOW_S, choose_windows, most_windows
 from hindmost.errors import Inconclusive, Interrupted, UsageError
 
 MOST_BLOCKS = 500
 LEAST_BLOCK_S = 0.1
 """Shortest block, s. The bootstrap needs independent blocks, and shorter ones depend on their neighbours."""
-LEAST_WINDOWS = 20
-"""Number of windows in the shortest trace that has intervals (two seconds without windows)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,9 @@ class TraceRequest:
     duration_s : float
     one_connection_in : int
         Follow one in this many connections, completely.
-    one_window_in : int
-        Follow all connections in one of this many windows of time, chosen at random.
+    one_window_in : int or None
+        Follow all connections in one of this many windows of time, chosen at random; 1: all the time. None:
+        `trace` chooses it, so that the trace costs the server little.
     records : Path or None
         Parquet file for complete records of requests.
     log : Path or None
@@ -52,18 +52,28 @@ class TraceRequest:
         Also follow the scheduler, and name the culprits that delayed requests.
     begun : Function or None
         The function that starts a request (e4); without it, a rule decides.
+    expected_cost : float or None
+        Share of the server's CPU time that the trace takes, as estimated when `one_window_in` was chosen.
     """
 
     server: Server
     duration_s: float = 10.0
     one_connection_in: int = 1
-    one_window_in: int = 1
+    one_window_in: int | None = 1
     records: Path | None = None
     log: Path | None = None
     every: int = 1
     handover: bool = True
     who: bool = False
     begun: Function | None = None
+    expected_cost: float | None = None
+
+    @property
+    def block_s(self) -> float:
+        """Length of a block of time, and of a window, s."""
+        one_in = self.one_window_in or 1
+        least = LEAST_BLOCK_S if one_in == 1 else WINDOW_S
+        return max(least, self.duration_s / MOST_BLOCKS / one_in)
 
     def check(self) -> None:
         """Check the request before any probe is attached.
@@ -84,7 +94,7 @@ class TraceRequest:
             )
         shares = {
             "--connections": self.one_connection_in,
-            "--windows": self.one_window_in,
+            "--windows": 1 if self.one_window_in is None else self.one_window_in,
             "--every": self.every,
         }
         for option, value in shares.items():
@@ -104,12 +114,13 @@ class TraceRequest:
                 hint=f"--windows {self.one_connection_in} follows all connections for a part of the time",
                 options=["--probe-e4", "--connections"],
             )
-        least = LEAST_WINDOWS * LEAST_BLOCK_S * self.one_window_in
-        if self.one_window_in > 1 and self.duration_s < least:
+        one_in = self.one_window_in or 1
+        least = LEAST_WINDOWS * WINDOW_S * one_in
+        if one_in > 1 and self.duration_s < least:
             raise UsageError(
                 "bad-value",
                 f"{self.duration_s:g} s contain {self.duration_s / least * LEAST_WINDOWS:.1f} windows of"
-                f" {LEAST_BLOCK_S:g} s, one in {self.one_window_in}; an interval needs {LEAST_WINDOWS}",
+                f" {WINDOW_S:g} s, one in {one_in}; an interval needs {LEAST_WINDOWS}",
                 hint=f"--duration {least:g}s",
                 option="--duration",
                 value=self.duration_s,
@@ -124,8 +135,9 @@ def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> Tra
     Parameters
     ----------
     request : TraceRequest
+        If it leaves the share of windows open, a short trace of all requests decides it.
     ready : callable, optional
-        Called once the probes are attached.
+        Called once the trace has started.
 
     Raises
     ------
@@ -136,7 +148,8 @@ def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> Tra
     Inconclusive
         No request was seen.
     """
-    running = RunningTrace(request)
+    request.check()
+    running = RunningTrace(decide_windows(request) if request.one_window_in is None else request)
     running.start()
     try:
         if ready is not None:
@@ -147,12 +160,31 @@ def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> Tra
     return running.end()
 
 
+def decide_windows(request: TraceRequest) -> TraceRequest:
+    """Return the request with a share of windows that follows from a short trace of all requests."""
+    everything = replace(request, one_window_in=1)
+    if most_windows(request.duration_s) == 1:
+        return everything
+    look = RunningTrace(replace(everything, records=None, log=None))
+    look.start()
+    try:
+        time.sleep(LOOK_S)
+        seen = look.end()
+    except Inconclusive:  # no requests, which cost nothing
+        return everything
+    finally:
+        look.abort()
+    one_in, cost = choose_windows(seen, request.duration_s)
+    return replace(request, one_window_in=one_in, expected_cost=cost)
+
+
 class RunningTrace:
     """A trace in progress.
 
     Parameters
     ----------
     request : TraceRequest
+        With a share of windows.
 
     Raises
     ------
@@ -177,14 +209,13 @@ class RunningTrace:
             The kernel does not permit loading probes.
         """
         request, server = self.request, self.request.server
-        block_s = max(LEAST_BLOCK_S, request.duration_s / MOST_BLOCKS / request.one_window_in)
         try:
             self._trace = _engine.Trace(
                 server.port,
                 server.framing,
-                block_ns=int(block_s * 1e9),
+                block_ns=int(request.block_s * 1e9),
                 one_connection_in=request.one_connection_in,
-                one_window_in=request.one_window_in,
+                one_window_in=request.one_window_in or 1,
                 every=request.every,
                 records=request.records,
                 log=request.log,
