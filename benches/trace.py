@@ -1,4 +1,4 @@
-"""Cost of a trace to a server: ``python benches/trace.py [--server nginx] [--rate 30k] [--only WAY ...]``.
+"""Cost of a trace to a server: ``python benches/trace.py [--server nginx] [--rate 45k] [--only WAY ...]``.
 
 ::
 
@@ -7,8 +7,20 @@
     pair      off on │ on off │  off on │ on off                  which comes first is drawn
 
 Each stretch measures the CPU time of the server per request, by the scheduler's and the server's own counts.
-The cost is the median of the pairs' ratios, with its 95 % interval. Server and client have a CPU each.
-``benches/trace_stamps.py`` compares stamps with the kernel's own.
+The cost is the median of the pairs' ratios, with its 95 % interval, and as a multiple of the null probes'.
+Server and client have a CPU each. ``benches/trace_stamps.py`` compares stamps with the kernel's own.
+
+=========== ==============================================================================================
+null        all probes, which return at their first comparison, and stamps of packets: the price of the hooks
+default     what ``hindmost trace`` does: windows chosen for 2 % (after a first look, not measured here)
+sums        the same for a trace that is always on: windows chosen for 1 %
+exchange    all requests, without parsing
+parser      all requests with the server's protocol (``--windows 1``)
+full        the same, and each request recorded in a file (``--records``)
+who         the same as parser, and the scheduler (``--who``)
+connections one connection in 16
+windows     one window in 16
+=========== ==============================================================================================
 """
 
 from __future__ import annotations
@@ -34,13 +46,17 @@ from urllib.request import urlopen
 from hindmost import _engine
 from hindmost.core.targets.ports import pick_free_port
 from hindmost.core.targets.procfs import process_tree
-from hindmost.stats import median_interval
+from hindmost.core.tracing import TraceRequest, find_server
+from hindmost.core.tracing.tracing import LEAST_BLOCK_S, decide_windows
+from hindmost.core.tracing.windows import LONG_S, WINDOW_S
+from hindmost.stats import Estimate, median_interval
 
 SERVERS_CPU, CLIENTS_CPU = 0, 1
+UNUSED_PORT = 9
 SETTLE_S = 0.15
 """Time in seconds after a trace began or ended, before the measured stretch."""
-WINDOWS_S = 3.2
-"""Length in seconds of a stretch with windows, which contains two of them."""
+WINDOWS_S = 3.0
+"""Least length in seconds of a stretch with windows."""
 NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
 events {{ worker_connections 256; }}
@@ -183,34 +199,55 @@ def ways(server: Server, place: Path) -> dict[str, dict[str, Any]]:
     """Return the options of each kind of trace."""
     parser = {"framing": server.framing}
     return {
-        "another port": {**parser, "port": 9},
+        "null": {**parser, "port": UNUSED_PORT},
+        "default": {**parser, "one_window_in": choose_windows(server, 10.0)},
+        "sums": {**parser, "one_window_in": choose_windows(server, LONG_S)},
         "exchange": {"framing": '"exchange"'},
         "parser": parser,
+        "full": {**parser, "every": 1, "records": place / "all.parquet"},
+        "who": {**parser, "who": True},
         "connections": {**parser, "one_connection_in": 16},
         "windows": {**parser, "one_window_in": 16},
-        "who": {**parser, "who": True},
-        "records": {**parser, "every": 1, "records": place / "all.parquet"},
     }
+
+
+def choose_windows(server: Server, duration_s: float) -> int:
+    """Return the windows that a trace of this duration chooses."""
+    request = TraceRequest(find_server(server.address), duration_s, one_window_in=None)
+    return decide_windows(request).one_window_in or 1
+
+
+def stretch_length(options: dict[str, Any], seconds: float) -> float:
+    """Return the length of a stretch in seconds: with windows, several times the distance of two of them."""
+    distance = WINDOW_S * options.get("one_window_in", 1)
+    return seconds if distance == WINDOW_S else math.ceil(WINDOWS_S / distance) * distance
 
 
 def with_trace(server: Server, options: dict[str, Any], seconds: float) -> Stretch:
     """Measure a stretch with a trace."""
-    running = _engine.Trace(**{"port": server.port, "block_ns": 10**8, **options})
+    block_s = WINDOW_S if options.get("one_window_in", 1) > 1 else LEAST_BLOCK_S
+    running = _engine.Trace(**{"port": server.port, "block_ns": int(block_s * 1e9), **options})
     try:
         return stretch(server, seconds)
     finally:
         running.end()
 
 
-def report(name: str, pairs: list[tuple[Stretch, Stretch]]) -> str:
-    """Return the line of one kind of trace."""
+def ratio_of(pairs: list[tuple[Stretch, Stretch]]) -> Estimate:
+    """Return the median of the pairs' ratios."""
+    return median_interval([after.cost_us / before.cost_us for before, after in pairs])
+
+
+def report(name: str, pairs: list[tuple[Stretch, Stretch]], null: Estimate | None) -> str:
+    """Return the line of one kind of trace; `null` is the ratio of the null probes."""
     off, on = ([pair[side] for pair in pairs] for side in (0, 1))
-    ratio = median_interval([after.cost_us / before.cost_us for before, after in pairs])
+    ratio = ratio_of(pairs)
+    multiple = "" if null is None or null.value <= 1 else f"{(ratio.value - 1) / (null.value - 1):.1f} x null"
     before, after = (statistics.median(one.cost_us for one in side) for side in (off, on))
     busy, rate = statistics.median(one.share for one in off), statistics.median(one.rate for one in off)
     return (
         f"{name:<14} {len(pairs):>3} pairs  {before:6.2f} -> {after:6.2f} us  {ratio.value - 1:+.1%}"
-        f" [{ratio.low - 1:+.1%}, {ratio.high - 1:+.1%}]  {busy:.0%} busy, {rate:.0f}/s"
+        f" [{ratio.low - 1:+.1%}, {ratio.high - 1:+.1%}]  {multiple:>12}  {busy:.0%} busy, {rate:.0f}/s"
     )
 
 
@@ -228,11 +265,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--server", choices=SERVERS, default="memcached")
-    parser.add_argument("--rate", default="30k")
+    parser.add_argument("--rate", default="45k")
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=0.4, help="of a stretch")
-    parser.add_argument("--only", nargs="*", default=["exchange", "parser", "connections", "windows"])
+    parser.add_argument("--only", nargs="*", default=["null", "default", "sums", "parser", "full", "who"])
     parser.add_argument(
         "--until", type=float, default=math.inf, help="seconds after which no pair is started"
     )
@@ -252,11 +289,12 @@ def main() -> None:
                 for way in chosen.sample(asked.only, len(asked.only)):
                     if time.monotonic() - began > asked.until:
                         break
-                    seconds = WINDOWS_S if way == "windows" else asked.seconds
+                    seconds = stretch_length(known[way], asked.seconds)
                     first = chosen.random() < 0.5
                     found[way].append(pair(server, known[way], seconds, first=first))
+    null = ratio_of(found["null"]) if found.get("null") else None
     for way, pairs in found.items():
-        print(report(way, pairs), flush=True)
+        print(report(way, pairs, null), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@
 #pragma once
 
 struct losing {
-	const struct connection *c;
+	struct connection *c;
 	const struct control *is;
 	__u32 at, lost;
 };
@@ -27,7 +27,7 @@ static long lose_one(__u32 i, struct losing *l)
 {
 	if (l->at == l->c->seen)
 		return 1;
-	l->lost += within(l->is, l->c->requests[l->at++ & (REQUESTS - 1)].e1);
+	l->lost += within(l->is, request_at(l->c, l->at++)->e1);
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static inline void answer(struct connection *c, const struct control *is, __u32 
 	c->sends++;
 	__u32 at = c->answered;
 	if (at != c->seen) {
-		struct request *r = &c->requests[at & (REQUESTS - 1)];
+		struct request *r = request_at(c, at);
 		/* It starts when the last send returned or, if `sent` is not attached, when that send left. */
 		__u64 free = c->send_returned > c->last_e6 ? c->send_returned : c->last_e6;
 		r->e4 = free > r->e3 ? free : r->e3;
@@ -64,7 +64,7 @@ static inline void answer(struct connection *c, const struct control *is, __u32 
 		r->cpu_sent = bpf_get_smp_processor_id();
 		c->answered = at + 1;
 	} else if (c->done != at) { /* the last response goes on */
-		struct request *r = &c->requests[(at - 1) & (REQUESTS - 1)];
+		struct request *r = request_at(c, at - 1);
 		r->tx_end = end;
 		r->e6 = 0;
 		if (c->left == at)
@@ -87,7 +87,7 @@ static long leave_one(__u32 i, struct leaving_now *l)
 {
 	struct connection *c = l->c;
 	__u32 at = c->left;
-	struct request *r = &c->requests[at & (REQUESTS - 1)];
+	struct request *r = request_at(c, at);
 	if (at == c->answered || before(l->end, r->tx_end))
 		return 1;
 	r->e6 = l->now;
@@ -130,8 +130,8 @@ static long take_send(__u32 i, struct settling *s)
 {
 	struct connection *c = s->c;
 	__u32 at = s->at - 1;
-	struct request *r = &c->requests[at & (REQUESTS - 1)];
-	const struct request *from = &c->requests[s->from & (REQUESTS - 1)];
+	struct request *r = request_at(c, at);
+	const struct request *from = request_at(c, s->from);
 	r->e4 = from->e4 > r->e3 ? from->e4 : r->e3;
 	r->e5 = from->e5;
 	r->e6 = from->e6;
@@ -141,7 +141,7 @@ static long take_send(__u32 i, struct settling *s)
 	s->at = at;
 	if (at == c->batch)
 		return 1;
-	if (s->style != WHOLE && c->requests[(at - 1) & (REQUESTS - 1)].kind == KIND_READ)
+	if (s->style != WHOLE && request_at(c, at - 1)->kind == KIND_READ)
 		s->from--;
 	return 0;
 }
@@ -153,7 +153,7 @@ static long settle_one(__u32 i, struct settling *s)
 	if (at == c->seen)
 		return 1;
 	s->at = at + 1;
-	struct request *r = &c->requests[at & (REQUESTS - 1)];
+	struct request *r = request_at(c, at);
 	r->batch = s->batch;
 	if (r->e6 && c->left == at)
 		c->left = at + 1;

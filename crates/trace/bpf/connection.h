@@ -44,10 +44,16 @@ struct connection {
 	__u32 reads;    /* gets in the batch */
 	__u32 read_end; /* `seen` after the last get */
 	__u32 overrun; /* requests of the batch that did not fit */
+	__u32 base;    /* request in the first slot: whenever none is open, the next one takes this slot, which is in the cache */
 	struct framing framing;
 	struct arrival arrivals[ARRIVALS];
 	struct request requests[REQUESTS];
 };
+
+static inline struct request *request_at(struct connection *c, __u32 at)
+{
+	return &c->requests[(at - c->base) & (REQUESTS - 1)];
+}
 
 static inline bool before(__u32 a, __u32 b)
 {

@@ -59,7 +59,9 @@ static inline void note_request(struct connection *c, const struct control *is, 
 		count(RING_FULL, 1);
 		return;
 	}
-	struct request *r = &c->requests[c->seen & (REQUESTS - 1)];
+	if (c->done == c->seen)
+		c->base = c->seen;
+	struct request *r = request_at(c, c->seen);
 	for (int i = 0; i < ARRIVALS; i++) {
 		if (c->taken == c->arrived || !before(c->arrivals[c->taken & (ARRIVALS - 1)].end, end))
 			break;
@@ -154,7 +156,7 @@ static inline void note_exchange(struct connection *c, const struct control *is,
 {
 	if (c->seen != c->batch && !c->sends) {
 		c->seen--;
-		if (within(is, c->requests[c->seen & (REQUESTS - 1)].e1))
+		if (within(is, request_at(c, c->seen)->e1))
 			count(SEEN, -1);
 	}
 	note_request(c, is, end, now);

@@ -89,7 +89,7 @@ static __attribute__((noinline)) struct connection *follow(struct sock *sk, cons
 	}
 	c->window = is->window;
 	c->arrived = c->taken = 0;
-	c->seen = c->answered = c->left = c->done = c->batch = 0;
+	c->seen = c->answered = c->left = c->done = c->batch = c->base = 0;
 	c->reads = c->sends = c->overrun = c->parts = 0;
 	c->last_end = c->left_end = tp->write_seq;
 	c->send_returned = c->last_e5 = c->last_e6 = 0;
@@ -105,8 +105,10 @@ static __attribute__((noinline)) struct connection *follow(struct sock *sk, cons
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(ready, struct sock *sk)
 {
+	if (sk->__sk_common.skc_num != port)
+		return 0;
 	if (!ours(sk)) {
-		if (sk->sk_protocol == IPPROTO_UDP && sk->__sk_common.skc_num == port)
+		if (sk->sk_protocol == IPPROTO_UDP)
 			count(DATAGRAMS, 1);
 		return 0;
 	}
