@@ -1,8 +1,13 @@
-/* A server of one thread with a known slow function: `fast\n` is work of about 20 us, `slow\n` of about 3 ms. */
+/*
+ * A server of one thread with known slow functions: `fast\n` is work of about 20 us, `slow\n` of about 3 ms, and `wait\n`
+ * sleeps for 3 ms.
+ */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile unsigned long sum;
@@ -19,6 +24,14 @@ static __attribute__((noinline)) void work_slow(void)
         sum += i;
 }
 
+/* The C library may have no frame pointers, and would hide this function. */
+static __attribute__((noinline)) void work_wait(void)
+{
+    struct timespec pause = { 0, 3000000 };
+    long result = SYS_nanosleep;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(&pause), "S"(0) : "rcx", "r11", "memory");
+}
+
 static void serve(int connection)
 {
     char request[16];
@@ -29,6 +42,8 @@ static void serve(int connection)
     }
     if (request[0] == 's')
         work_slow();
+    else if (request[0] == 'w')
+        work_wait();
     else
         work_fast();
     (void)!write(connection, "done\n", 5);

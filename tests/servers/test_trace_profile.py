@@ -60,16 +60,16 @@ def connection_to(program: Path):
             server.kill()
 
 
-def ask(client: socket.socket, count: int) -> None:
+def ask(client: socket.socket, count: int, slow: bytes = b"slow\n") -> None:
     for number in range(count):
-        client.sendall(b"slow\n" if number % SLOW_EVERY == 0 else b"fast\n")
+        client.sendall(slow if number % SLOW_EVERY == 0 else b"fast\n")
         assert client.recv(16) == b"done\n"
 
 
-def profile_of(program: Path, count: int, **options: object) -> dict:
+def profile_of(program: Path, count: int, slow: bytes = b"slow\n") -> dict:
     with connection_to(program) as (port, client):
-        running = _engine.Trace(port, json.dumps("exchange"), block_ns=100_000_000, who=True, **options)
-        ask(client, count)
+        running = _engine.Trace(port, json.dumps("exchange"), block_ns=100_000_000, who=True)
+        ask(client, count, slow)
         traced = json.loads(running.end())
     assert traced["profile_fault"] is None
     return traced
@@ -90,9 +90,23 @@ def test_the_slow_function_has_a_larger_share_of_slow_requests(program):
     assert 0.5 < slow["of_variance"] / profile["of_variance"] < 1.5
     # The samples add up to the time that the scheduler saw the threads run.
     running_us = sum(part["mean_us"] for part in slowest["parts"] if part["cause"] == "running")
-    assert profile["slowest"]["cpu_us"] == pytest.approx(running_us, rel=0.25)
+    assert profile["slowest"]["time_us"] == pytest.approx(running_us, rel=0.25)
     assert any(stack["frames"][-1] == "work_slow" and stack["slowest_us"] > 0 for stack in profile["stacks"])
     assert len(profile["stacks"]) <= 200
+
+
+def test_the_function_in_which_slow_requests_wait_is_named_with_its_system_call(program):
+    traced = profile_of(program, 6000, b"wait\n")
+    waits, slowest = traced["waits"], traced["who"]["slowest"]
+    assert waits["slowest"]["requests"] == slowest["requests"]
+    first = waits["functions"][0]
+    assert (first["function"], first["module"], first["call"]) == ("work_wait", program.name, "nanosleep")
+    assert first["of_slowest"] > 0.9
+    assert first["slowest_us"] > first["all_us"] >= 3000 / SLOW_EVERY
+    blocked_us = sum(part["mean_us"] for part in slowest["parts"] if part["cause"] == "blocked")
+    assert first["slowest_us"] == pytest.approx(blocked_us, rel=0.1)
+    frames = waits["stacks"][0]["frames"]
+    assert frames.index("main") < frames.index("work_wait") < frames.index("__x64_sys_nanosleep")
 
 
 def test_the_cost_of_samples_is_part_of_the_cost_of_the_trace(program):
@@ -137,7 +151,7 @@ def trace_self(program: str) -> None:
         ask(client, 300)
         document = running.end()
     codes = [note.code for note in document.notes]
-    print(json.dumps([document.profile, document.who is not None, codes]))
+    print(json.dumps([document.profile, document.who is not None, document.waits is not None, codes]))
 
 
 def test_a_trace_goes_on_without_perf_events(program):
@@ -149,6 +163,6 @@ def test_a_trace_goes_on_without_perf_events(program):
         text=True,
         check=True,
     )
-    profile, has_culprits, codes = json.loads(done.stdout)
-    assert (profile, has_culprits) == (None, True)
+    profile, has_culprits, has_waits, codes = json.loads(done.stdout)
+    assert (profile, has_culprits, has_waits) == (None, True, True)
     assert "no-profile" in codes

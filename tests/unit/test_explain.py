@@ -418,8 +418,8 @@ def test_the_answer_names_the_functions_of_slow_requests_if_the_servers_work_lea
     function = {"of_all": 0.2, "of_variance": 0.4, "all_us": 4.0, "slowest_us": 600.0}
     profile = {
         **{"period_us": 1000.0, "lost": 0, "of_variance": 0.5, "stacks": []},
-        "all": {"requests": 100, "samples": 400, "cpu_us": 20.0},
-        "slowest": {"requests": 1, "samples": 40, "cpu_us": 800.0},
+        "all": {"requests": 100, "samples": 400, "time_us": 20.0},
+        "slowest": {"requests": 1, "samples": 40, "time_us": 800.0},
         "functions": [{"function": "crawl", "module": "server", "of_slowest": 0.75, **function}],
     }
 

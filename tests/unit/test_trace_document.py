@@ -84,7 +84,7 @@ def trace_of(**counts: int) -> dict:
         "blocks": blocks,
         "counts": {**COUNTS, "seen": 16000, "done": 16000, "connections": 4, **counts},
         "records": 0,
-        **{"who": None, "profile": None, "profile_fault": None},
+        **{"who": None, "profile": None, "profile_fault": None, "waits": None},
         "cost": {
             **{"reader_ns": 8 * 10**6, "attached_ns": 4 * 10**9},
             **{"probes_ns": 10**6, "costed_requests": 1000, "probes": []},
@@ -739,8 +739,8 @@ def profile_document(samples: int) -> dict:
 
     return {
         **{"period_us": 1000.0, "lost": 0, "of_variance": 0.5},
-        "all": {"requests": 16000, "samples": 10 * samples, "cpu_us": 20.0},
-        "slowest": {"requests": 160, "samples": samples, "cpu_us": 800.0},
+        "all": {"requests": 16000, "samples": 10 * samples, "time_us": 20.0},
+        "slowest": {"requests": 160, "samples": samples, "time_us": 800.0},
         "functions": [
             function("slow", 0.75, 0.25),
             function("server+0x40", 0.25, 0.5),
@@ -754,8 +754,8 @@ def profile_document(samples: int) -> dict:
     }
 
 
-def profile_table(document: Trace, where: str) -> Table:
-    (section,) = [one for one in view(document).blocks if isinstance(one, Section) and one.id == "profile"]
+def profile_table(document: Trace, where: str, name: str = "profile") -> Table:
+    (section,) = [one for one in view(document).blocks if isinstance(one, Section) and one.id == name]
     (table,) = [one for one in select(section.blocks, where) if isinstance(one, Table)]
     return table
 
@@ -771,15 +771,24 @@ def test_the_functions_of_slow_requests_are_named_and_shown():
     jsonschema.validate(json.loads(encode(document)), schemas()["trace"])
 
 
+def test_waits_of_slow_requests_are_shown_with_their_system_call():
+    waits = {**profile_document(40), "period_us": None}
+    waits["functions"][0]["call"] = "futex"
+    document = document_of(REQUEST, {**trace_of(), "waits": waits}, {})
+    rows = profile_table(document, "terminal", "waits").rows
+    assert [row[0] for row in rows] == ["slow (server): futex", "server+0x40", "idle (server)"]
+    jsonschema.validate(json.loads(encode(document)), schemas()["trace"])
+
+
 def test_the_flame_graph_shows_each_stack_once_and_its_difference():
     document = document_of(REQUEST, {**trace_of(), "profile": profile_document(40)}, {})
-    drawn = draw_flame(document.profile, 800.0)
+    drawn = draw_flame(document.profile, "", 800.0)
     classes = re.findall(r'<rect [^>]*class="(\w+)"', drawn)
     assert classes == ["alike", "alike", "less3", "more3"], "all, main, and two functions by name"
     widths = [float(one) for one in re.findall(r'<rect [^>]*width="([\d.]+)"', drawn)]
     assert widths[3] == pytest.approx(0.75 * widths[0], abs=1.0)
     assert "idle" not in drawn
-    assert draw_flame(structs.replace(document.profile, stacks=[]), 800.0) is None
+    assert draw_flame(structs.replace(document.profile, stacks=[]), "", 800.0) is None
 
 
 @each_row(

@@ -12,6 +12,7 @@ enum what { SWITCH, WOKEN, MIGRATED, SOFTIRQ, HARDIRQ, FAULT };
 enum { PREV_OURS = 1, NEXT_OURS = 2, KERNEL_THREAD = 4 };
 enum { TIMER = 0xffffffff, TIMER_SOFTIRQ = 1 };
 enum { PF_KTHREAD = 0x200000, NR_FUTEX = 202, NO_CALL = 0xffff, PROCESSORS = 1024, SHORT_NS = 500 };
+enum { STACKS = 8192, STACK_FRAMES = 64, NO_STACK = -1 };
 
 struct moment {
 	__u64 at, since;       /* since: in a switch, when the leaving thread had come; in a wake-up, its start */
@@ -21,6 +22,7 @@ struct moment {
 	__u8 what, flags;
 	__u8 state;            /* state in which it leaves; 0: runnable */
 	__u8 operation;        /* operation of a futex call */
+	__s32 kernel_stack, user_stack; /* where the leaving thread sleeps; negative: unknown */
 	__u32 spare;
 	char name[16];
 };
@@ -45,6 +47,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u8);
 } processes SEC(".maps");
+
+/* Stacks of threads that went to sleep, by number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, STACKS);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, STACK_FRAMES * sizeof(__u64));
+} stacks SEC(".maps");
 
 static inline bool of_server(struct task_struct *task)
 {
@@ -94,7 +104,26 @@ static inline struct moment *new_moment(__u8 what, __u64 at)
 	m->at = m->since = at;
 	m->what = what;
 	m->cpu = bpf_get_smp_processor_id();
+	m->kernel_stack = m->user_stack = NO_STACK;
 	return m;
+}
+
+/* Whether a system call waits for any of several events: it is always called by the same loop, whose stack is not needed. */
+static inline bool waits_for_events(__u16 call)
+{
+	switch (call) {
+	case 7:   /* poll */
+	case 23:  /* select */
+	case 43:  /* accept */
+	case 232: /* epoll_wait */
+	case 270: /* pselect6 */
+	case 271: /* ppoll */
+	case 281: /* epoll_pwait */
+	case 288: /* accept4 */
+	case 441: /* epoll_pwait2 */
+		return true;
+	}
+	return false;
 }
 
 SEC("tp_btf/sched_switch")
@@ -136,6 +165,10 @@ int BPF_PROG(switching, bool preempt, struct task_struct *prev, struct task_stru
 			m->call = call;
 		if (call == NR_FUTEX)
 			m->operation = regs->si & 127;
+		if (!waits_for_events(m->call)) {
+			m->kernel_stack = bpf_get_stackid(ctx, &stacks, 0);
+			m->user_stack = bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK);
+		}
 	}
 	if (prev->pid)
 		bpf_probe_read_kernel(m->name, sizeof(m->name), &prev->comm);

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
+use aya::maps::{Array, MapData, PerCpuArray, RingBuf, StackTraceMap};
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, ProgramError, ProgramInfo, UProbe};
 use aya::{Btf, BtfError, Ebpf, EbpfError, EbpfLoader};
@@ -79,6 +79,7 @@ pub struct Probes {
     counts: PerCpuArray<MapData, u64>,
     sums: PerCpuArray<MapData, RawSums>,
     processors: Array<MapData, [u64; 4]>,
+    stacks: StackTraceMap<MapData>,
     records: RingBuf<MapData>,
     handover: bool,
     used: Vec<(&'static str, &'static str)>,
@@ -125,7 +126,11 @@ impl Probes {
         let field = [field.offset, field.width, u32::from(field.little), field.more as u32];
         let (protocol, traces_handover, one_in) =
             (config.framing.number(), u32::from(handover), config.one_connection_in);
-        let mut bpf = EbpfLoader::new()
+        let mut loader = EbpfLoader::new();
+        if !config.follow_scheduler {
+            loader.set_max_entries("stacks", 1);
+        }
+        let mut bpf = loader
             .btf(Some(&btf))
             .allow_unsupported_maps()
             .set_global("port", &config.port, true)
@@ -143,6 +148,7 @@ impl Probes {
             counts: map("counts").try_into()?,
             sums: map("sums").try_into()?,
             processors: map("processors").try_into()?,
+            stacks: map("stacks").try_into()?,
             records: map("records").try_into()?,
             handover,
             used: Vec::new(),
@@ -294,6 +300,13 @@ impl Probes {
             self.sums.get(&index, 0)?.iter().for_each(|raw| sums.add(raw));
         }
         Ok(all)
+    }
+
+    /// Return the addresses of a stack, the executed instruction first.
+    pub fn stack(&self, number: u32) -> Vec<u64> {
+        self.stacks
+            .get(&number, 0)
+            .map_or_else(|_| Vec::new(), |stack| stack.frames().iter().map(|frame| frame.ip).collect())
     }
 
     pub fn next_entry(&mut self) -> Option<RingEntry> {

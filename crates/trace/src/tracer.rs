@@ -19,7 +19,7 @@ use crate::latency_log::LatencyLog;
 use crate::layout::KINDS;
 use crate::moments::{Block, Sums};
 use crate::probes::{ProbeConfig, ProbeRuns, Probes, RingEntry, Settings};
-use crate::profile::{Profile, ProfileSummary};
+use crate::profile::{Profile, ProfileSummary, Waits};
 use crate::records::Records;
 use crate::request_start::RequestStart;
 use crate::TraceError;
@@ -120,6 +120,8 @@ pub struct TraceSummary {
     pub profile: Option<ProfileSummary>,
     /// Why the kernel did not permit sampling.
     pub profile_fault: Option<String>,
+    /// Where the slowest requests waited, if causes were requested.
+    pub waits: Option<ProfileSummary>,
     /// Cost of the trace.
     pub cost: Cost,
 }
@@ -169,6 +171,7 @@ impl Tracer {
             records,
             log,
             joiner: request.follow_scheduler.then(Joiner::new),
+            waits: request.follow_scheduler.then(Waits::default),
             framing: request.framing,
             every: recorded,
             one_in: if request.follow_scheduler { every.max(1) } else { 1 },
@@ -220,6 +223,7 @@ struct Reader {
     records: Option<Records>,
     log: Option<LatencyLog>,
     joiner: Option<Joiner>,
+    waits: Option<Waits>,
     framing: Framing,
     /// The probes record every n-th request.
     every: u32,
@@ -271,6 +275,7 @@ impl Reader {
             who: delays,
             profile: self.profile.map(Profile::finish),
             profile_fault: self.profile_fault,
+            waits: self.waits.map(Waits::finish),
             cost,
         })
     }
@@ -374,6 +379,7 @@ impl Reader {
             self.probes.clear_processors()?;
             self.read_ring()?;
             self.joiner.iter_mut().for_each(Joiner::next_window);
+            self.waits.iter_mut().for_each(Waits::forget_states);
             open = self.probes.counts()?.open();
             blocks.push(Block::new(from, to, self.framing, &self.switch_banks(settings)?));
             if end {
@@ -439,6 +445,7 @@ impl Reader {
     fn read_ring(&mut self) -> Result<(), TraceError> {
         self.read_entries()?;
         self.profile.iter_mut().for_each(Profile::join_pending);
+        self.waits.iter_mut().for_each(Waits::clean);
         Ok(())
     }
 
@@ -449,6 +456,8 @@ impl Reader {
             let record = match entry {
                 RingEntry::Event(event) => {
                     self.joiner.iter_mut().for_each(|joiner| joiner.event(&event));
+                    let stack = |number| self.probes.stack(number);
+                    self.waits.iter_mut().for_each(|waits| waits.add_event(&event, stack));
                     if event.at > now {
                         return Ok(());
                     }
@@ -457,6 +466,7 @@ impl Reader {
                 RingEntry::Request(record) => record,
             };
             self.joiner.iter_mut().for_each(|joiner| joiner.request(&record));
+            self.waits.iter_mut().for_each(|waits| waits.add_request(&record));
             self.profile.iter_mut().for_each(|profile| profile.add_request(record));
             if self.requests % u64::from(self.one_in) == 0 {
                 if let Some(records) = &mut self.records {

@@ -1,6 +1,6 @@
 //! Scheduler events, as reported by `bpf/who.h`.
 
-pub const EVENT_BYTES: usize = 56;
+pub const EVENT_BYTES: usize = 64;
 /// System call number of a thread that sleeps outside a system call: it faulted.
 pub const NO_CALL: u16 = 0xffff;
 
@@ -33,7 +33,15 @@ pub struct SchedEvent {
     /// State in which it leaves; 0: still runnable.
     pub state: u8,
     pub operation: u8,
+    /// Numbers of the stacks with which it leaves, if it sleeps and they are known.
+    pub kernel_stack: Option<u32>,
+    pub user_stack: Option<u32>,
     pub name: [u8; 16],
+}
+
+/// Return the number of a stack; `None` for an error, which is negative.
+fn number(stack: u32) -> Option<u32> {
+    i32::try_from(stack).is_ok().then_some(stack)
 }
 
 impl SchedEvent {
@@ -67,7 +75,9 @@ impl SchedEvent {
             kernel: flags & 4 != 0,
             state: bytes[34],
             operation: bytes[35],
-            name: bytes[40..56].try_into().unwrap_or_default(),
+            kernel_stack: number(four(36)),
+            user_stack: number(four(40)),
+            name: bytes[48..].try_into().unwrap_or_default(),
         })
     }
 }

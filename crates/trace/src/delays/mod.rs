@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::layout::Record;
 use crate::moments::STAGES;
 use charges::{charges, Cause, Charge, NonThreads, CAUSES, PARTS, SPLIT};
-pub use event::SchedEvent;
+pub use event::{EventKind, SchedEvent, NO_CALL};
 use history::History;
 use names::{Name, Relation};
 

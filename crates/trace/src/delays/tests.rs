@@ -37,6 +37,8 @@ fn switch(
         kernel: false,
         state,
         operation,
+        kernel_stack: None,
+        user_stack: None,
         name: name(from.1),
     }
 }

@@ -1,7 +1,7 @@
-//! Samples joined with requests: what the slow requests' threads executed, and those of all requests.
+//! Samples, or waits, joined with requests: what the slow requests' threads did, and those of all requests.
 //!
-//! A sample belongs to each request that its thread had not yet answered: from the moment at which the request could
-//! be read (e2) to its response (e5). A request that waits behind a slow one thus counts what the slow one executed.
+//! A sample or wait belongs to each request that its thread had not yet answered: from the moment at which the request
+//! could be read (e2) to its response (e5). A request that waits behind a slow one thus counts what happened to that.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -13,29 +13,30 @@ use super::symbols::Function;
 use crate::delays::SLOWEST;
 use crate::layout::Record;
 
-/// How long samples wait for the end of their requests.
+/// How long samples wait for the end of their requests, and how many of a thread do.
 const KEPT_NS: u64 = 10_000_000_000;
+const KEPT: usize = 1 << 14;
 /// Functions and stacks in the report.
 const FUNCTIONS: usize = 50;
 const STACKS: usize = 200;
 /// Different stacks that are kept with their callers; they take up to 50 MB.
 const MOST_STACKS: usize = 50_000;
 
-/// Requests and the samples that belong to them.
+/// Requests and the samples or waits that belong to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Profiled {
     pub requests: u64,
     pub samples: u64,
-    /// CPU time of their thread per request.
-    pub cpu_us: f64,
+    /// Time of their thread per request: CPU time, or time asleep.
+    pub time_us: f64,
 }
 
-/// CPU time of a function itself, without the functions that it calls.
+/// Time of a function itself, without the functions that it calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionShare {
     #[serde(flatten)]
     pub function: Function,
-    /// Share of the CPU time of all requests, and of the slowest.
+    /// Share of the time of all requests, and of the slowest.
     pub of_all: f64,
     pub of_slowest: f64,
     /// The same per request.
@@ -45,7 +46,7 @@ pub struct FunctionShare {
     pub of_variance: f64,
 }
 
-/// A stack, outermost function first, with its CPU time per request.
+/// A stack, outermost function first, with its time per request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StackShare {
     pub frames: Vec<String>,
@@ -53,36 +54,69 @@ pub struct StackShare {
     pub slowest_us: f64,
 }
 
-/// What the threads of the slowest requests executed, and those of all.
+/// What the threads of the slowest requests executed, or where they waited, and those of all.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProfileSummary {
-    /// CPU time between samples.
-    pub period_us: f64,
-    /// Samples for which there was no room.
+    /// CPU time between samples; `None` for waits, which are all recorded.
+    pub period_us: Option<f64>,
+    /// Samples, or stacks of waits, for which there was no room.
     pub lost: u64,
     /// All requests.
     pub all: Profiled,
     /// The slowest 1 % of them.
     pub slowest: Profiled,
-    /// Share of the variance of latency that arises while the requests' threads run.
+    /// Share of the variance of latency that arises while the requests' threads run, or wait.
     pub of_variance: f64,
-    /// Functions by how much more CPU time a slow request has in them.
+    /// Functions by how much more time a slow request has in them.
     pub functions: Vec<FunctionShare>,
-    /// Stacks by their CPU time.
+    /// Stacks by their time.
     pub stacks: Vec<StackShare>,
 }
 
-/// A sample that waits for its requests.
-struct Waiting {
-    number: u64,
-    process: u32,
-    at: u64,
-    stack: Stack,
-    /// The stack's number, once a request owned the sample.
-    stack_number: Option<u32>,
+/// Where a thread executes, or waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub process: u32,
+    /// The system call of a wait.
+    pub call: Option<u16>,
+    pub stack: Stack,
 }
 
-/// Sums of a stack over all requests: samples, and samples times latency in µs.
+/// The names of a place.
+pub struct Named {
+    /// The function to which its time belongs.
+    pub function: Option<Function>,
+    /// Functions, the outermost first.
+    pub frames: Vec<Function>,
+}
+
+/// A sample (at one time), or a wait, that may belong to requests.
+struct Activity {
+    number: u64,
+    from: u64,
+    to: u64,
+    is_owned: bool,
+    place: ActivityPlace,
+}
+
+enum ActivityPlace {
+    /// Without a number until a request owns it: most samples belong to other programs.
+    New(Place),
+    Numbered(u32),
+}
+
+impl Activity {
+    /// Return how much of it belongs to a span of time, in ns.
+    fn time_within(&self, from: u64, to: u64) -> u64 {
+        if self.from == self.to {
+            PERIOD_NS
+        } else {
+            self.to.min(to).saturating_sub(self.from.max(from))
+        }
+    }
+}
+
+/// Sums of a place over all requests: time in ns, and time times latency in µs.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     all: f64,
@@ -98,18 +132,45 @@ impl Sums {
     }
 }
 
-/// A slow request: its latency, and its samples with their stacks.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Slow(u64, Vec<(u64, u32)>);
+/// Places, by number, with their sums.
+#[derive(Default)]
+struct Places {
+    numbers: HashMap<Place, u32>,
+    all: Vec<(Place, Sums)>,
+    processes: HashSet<u32>,
+}
 
-/// Joins samples with requests. The samples of a request must be added before it.
+impl Places {
+    fn number(&mut self, mut place: Place) -> u32 {
+        self.processes.insert(place.process);
+        if self.all.len() >= MOST_STACKS {
+            place.stack.keep_executed();
+        }
+        let next = self.all.len() as u32;
+        *self.numbers.entry(place).or_insert_with_key(|place| {
+            self.all.push((place.clone(), Sums::default()));
+            next
+        })
+    }
+}
+
+/// A part of a request's time: the number of a sample or wait, its place, and ns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    activity: u64,
+    place: u32,
+    ns: u64,
+}
+
+/// A slow request: its latency, and its parts.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Slow(u64, Vec<Part>);
+
+/// Joins samples or waits with requests. Those of a request must be added before it.
 #[derive(Default)]
 pub struct Join {
-    threads: HashMap<u32, VecDeque<Waiting>>,
-    numbers: HashMap<(u32, Stack), u32>,
-    stacks: Vec<(u32, Stack)>,
-    sums: Vec<Sums>,
-    processes: HashSet<u32>,
+    threads: HashMap<u32, VecDeque<Activity>>,
+    places: Places,
     taken: u64,
     requests: u64,
     samples: u64,
@@ -121,8 +182,24 @@ pub struct Join {
 impl Join {
     pub fn add_sample(&mut self, sample: Sample) {
         let Sample { process, thread, at, stack } = sample;
-        let waiting = Waiting { number: self.taken, process, at, stack, stack_number: None };
-        self.threads.entry(thread).or_default().push_back(waiting);
+        self.add(thread, at, at, ActivityPlace::New(Place { process, call: None, stack }));
+    }
+
+    /// Add a wait, which must not be empty, at a place that has a number.
+    pub fn add_wait(&mut self, thread: u32, from: u64, to: u64, place: u32) {
+        self.add(thread, from, to, ActivityPlace::Numbered(place));
+    }
+
+    pub fn number_place(&mut self, place: Place) -> u32 {
+        self.places.number(place)
+    }
+
+    fn add(&mut self, thread: u32, from: u64, to: u64, place: ActivityPlace) {
+        let all = self.threads.entry(thread).or_default();
+        if all.len() == KEPT {
+            all.pop_front();
+        }
+        all.push_back(Activity { number: self.taken, from, to, is_owned: false, place });
         self.taken += 1;
     }
 
@@ -133,10 +210,12 @@ impl Join {
         self.latency += latency;
         self.latency_square += latency * latency;
         let mut own = Vec::new();
-        self.find_samples(r.reader, r.e[1], r.e[2], &mut own);
-        self.find_samples(r.sender, r.e[2], r.e[4], &mut own);
-        for (_, stack) in &own {
-            self.sums[*stack as usize].add(Sums { all: 1.0, all_latency: latency, slowest: 0.0 });
+        self.find_parts(r.reader, r.e[1], r.e[2], &mut own);
+        self.find_parts(r.sender, r.e[2], r.e[4], &mut own);
+        for part in &own {
+            let all = part.ns as f64;
+            let sums = Sums { all, all_latency: all * latency, slowest: 0.0 };
+            self.places.all[part.place as usize].1.add(sums);
         }
         let is_full = self.slowest.len() >= SLOWEST;
         if !is_full || self.slowest.peek().is_some_and(|Reverse(least)| least.0 < latency_ns) {
@@ -147,73 +226,72 @@ impl Join {
         }
     }
 
-    /// Add the samples of a thread in a span of time to `own`, and number their stacks.
-    fn find_samples(&mut self, thread: u32, from: u64, to: u64, own: &mut Vec<(u64, u32)>) {
-        let Some(waiting) = self.threads.get_mut(&thread) else { return };
-        let first = waiting.partition_point(|one| one.at < from);
-        for sample in waiting.range_mut(first..).take_while(|one| one.at < to) {
-            let number = *sample.stack_number.get_or_insert_with(|| {
+    /// Add what a thread did in a span of time to `own`.
+    fn find_parts(&mut self, thread: u32, from: u64, to: u64, own: &mut Vec<Part>) {
+        let Some(all) = self.threads.get_mut(&thread) else { return };
+        let first = all.partition_point(|one| one.to < from);
+        for one in all.range_mut(first..).take_while(|one| one.from < to) {
+            let ns = one.time_within(from, to);
+            if ns == 0 {
+                continue;
+            }
+            if !one.is_owned {
+                one.is_owned = true;
                 self.samples += 1;
-                self.processes.insert(sample.process);
-                let mut key = (sample.process, std::mem::take(&mut sample.stack));
-                if self.stacks.len() >= MOST_STACKS {
-                    key.1.keep_executed();
-                }
-                let next = self.stacks.len() as u32;
-                *self.numbers.entry(key).or_insert_with_key(|key| {
-                    self.stacks.push(key.clone());
-                    self.sums.push(Sums::default());
-                    next
-                })
-            });
-            own.push((sample.number, number));
+            }
+            let place = match &mut one.place {
+                ActivityPlace::Numbered(number) => *number,
+                ActivityPlace::New(place) => self.places.number(std::mem::take(place)),
+            };
+            one.place = ActivityPlace::Numbered(place);
+            own.push(Part { activity: one.number, place, ns });
         }
     }
 
-    /// Forget samples that are older than any request that is likely to end.
+    /// Forget what is older than any request that is likely to end.
     pub fn forget_old(&mut self, now: u64) {
-        self.threads.retain(|_, waiting| {
-            let old = waiting.partition_point(|one| one.at + KEPT_NS < now);
-            waiting.drain(..old);
-            !waiting.is_empty()
+        self.threads.retain(|_, all| {
+            let old = all.partition_point(|one| one.to + KEPT_NS < now);
+            all.drain(..old);
+            !all.is_empty()
         });
     }
 
-    /// Return the processes whose samples belong to requests.
+    /// Return the processes with numbered places.
     pub fn processes(&self) -> impl Iterator<Item = u32> + '_ {
-        self.processes.iter().copied()
+        self.places.processes.iter().copied()
     }
 
-    /// Return the report, with `name` giving the functions of a stack of a process, the executed one first.
-    pub fn finish(mut self, lost: u64, mut name: impl FnMut(u32, &Stack) -> Vec<Function>) -> ProfileSummary {
+    /// Return the report, with `name` naming the functions of a place.
+    pub fn finish(mut self, lost: u64, mut name: impl FnMut(&Place) -> Named) -> ProfileSummary {
         let slowest = self.count_slowest();
         let mut total = Sums::default();
         let mut numbers: HashMap<Function, u32> = HashMap::new();
         let mut functions: HashMap<u32, Sums> = HashMap::new();
         let mut stacks: HashMap<Vec<u32>, Sums> = HashMap::new();
-        for ((process, stack), sums) in self.stacks.iter().zip(&self.sums) {
-            let frames = name(*process, stack).into_iter().rev().map(|function| {
+        for (place, sums) in self.places.all.iter().filter(|(_, sums)| sums.all > 0.0) {
+            let Named { function, frames } = name(place);
+            let mut number = |function: Function| {
                 let next = numbers.len() as u32;
                 *numbers.entry(function).or_insert(next)
-            });
-            let frames: Vec<u32> = frames.collect();
+            };
             total.add(*sums);
-            if let Some(executed) = frames.last() {
-                functions.entry(*executed).or_default().add(*sums);
+            if let Some(function) = function {
+                functions.entry(number(function)).or_default().add(*sums);
             }
+            let frames: Vec<u32> = frames.into_iter().map(number).collect();
             stacks.entry(frames).or_default().add(*sums);
         }
         let mut names: Vec<_> = numbers.into_iter().map(|(function, number)| (number, function)).collect();
         names.sort();
         let function_of = |number: u32| names[number as usize].1.clone();
         let requests = self.requests.max(1) as f64;
-        let period_us = PERIOD_NS as f64 / 1e3;
-        let all_us = |sums: Sums| sums.all * period_us / requests;
-        let slowest_us = |sums: Sums| sums.slowest * period_us / slowest.requests.max(1) as f64;
+        let all_us = |sums: Sums| sums.all / 1e3 / requests;
+        let slowest_us = |sums: Sums| sums.slowest / 1e3 / slowest.requests.max(1) as f64;
         let mean = self.latency / requests;
         let variance = self.latency_square / requests - mean * mean;
         let of_variance = |sums: Sums| {
-            let covariance = (sums.all_latency - sums.all * mean) * period_us / requests;
+            let covariance = (sums.all_latency - sums.all * mean) / 1e3 / requests;
             if variance > 0.0 {
                 covariance / variance
             } else {
@@ -235,32 +313,32 @@ impl Join {
             slowest_us: slowest_us(sums),
         });
         ProfileSummary {
-            period_us,
+            period_us: None,
             lost,
-            all: Profiled { requests: self.requests, samples: self.samples, cpu_us: all_us(total) },
-            slowest: Profiled { cpu_us: slowest_us(total), ..slowest },
+            all: Profiled { requests: self.requests, samples: self.samples, time_us: all_us(total) },
+            slowest: Profiled { time_us: slowest_us(total), ..slowest },
             of_variance: of_variance(total),
             functions: order_functions(functions.collect()),
             stacks: order_stacks(stacks.collect()),
         }
     }
 
-    /// Add the samples of the slowest 1 %, as `who` defines them, and count them.
+    /// Add the parts of the slowest 1 %, as `who` defines them, and count their samples or waits.
     fn count_slowest(&mut self) -> Profiled {
         let mut slow: Vec<Slow> =
             std::mem::take(&mut self.slowest).into_iter().map(|Reverse(one)| one).collect();
         slow.sort_by_key(|one| Reverse(one.0));
         slow.truncate(self.requests.div_ceil(100) as usize);
         let mut samples = HashSet::new();
-        for (number, stack) in slow.iter().flat_map(|one| &one.1) {
-            self.sums[*stack as usize].slowest += 1.0;
-            samples.insert(*number);
+        for part in slow.iter().flat_map(|one| &one.1) {
+            self.places.all[part.place as usize].1.slowest += part.ns as f64;
+            samples.insert(part.activity);
         }
-        Profiled { requests: slow.len() as u64, samples: samples.len() as u64, cpu_us: 0.0 }
+        Profiled { requests: slow.len() as u64, samples: samples.len() as u64, time_us: 0.0 }
     }
 }
 
-/// Keep the functions with most CPU time, ordered by how much more of it a slow request has.
+/// Keep the functions with most time, ordered by how much more of it a slow request has.
 fn order_functions(mut all: Vec<FunctionShare>) -> Vec<FunctionShare> {
     let more = |one: &FunctionShare| one.slowest_us - one.all_us;
     all.sort_by(|a, b| {
@@ -308,9 +386,15 @@ mod tests {
     }
 
     /// Name functions after their addresses.
-    fn name(_process: u32, stack: &Stack) -> Vec<Function> {
-        let named = |at: &u64| Function { function: format!("f{at}"), module: "server".to_owned() };
-        stack.user.iter().map(named).collect()
+    fn name(place: &Place) -> Named {
+        let named =
+            |at: &u64| Function { function: format!("f{at}"), module: "server".to_owned(), call: None };
+        let frames: Vec<_> = place.stack.user.iter().rev().map(named).collect();
+        Named { function: frames.last().cloned(), frames }
+    }
+
+    fn place(user: &[u64]) -> Place {
+        Place { process: 7, call: Some(202), stack: Stack { kernel: vec![], user: user.to_vec() } }
     }
 
     #[test]
@@ -338,6 +422,21 @@ mod tests {
         assert!((found.of_variance - 8.0 * 1.003_009 / 9.0).abs() < 1e-6, "{}", found.of_variance);
         assert_eq!(found.stacks[0].frames, ["f9", "f2"]);
         assert!((found.stacks[0].slowest_us - slow.slowest_us).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_wait_counts_for_as_long_as_the_request_lasts() {
+        let mut join = Join::default();
+        let (early, late) = (join.number_place(place(&[1])), join.number_place(place(&[2])));
+        join.add_wait(3, 50 * MS, 120 * MS, early);
+        join.add_wait(3, 150 * MS, 160 * MS, late);
+        join.add_wait(4, 150 * MS, 160 * MS, late);
+        join.add_request(&request(3, 100 * MS, 200 * MS));
+        let found = join.finish(0, name);
+        assert_eq!((found.all.samples, found.all.time_us), (2, 30_000.0));
+        let times: Vec<_> =
+            found.functions.iter().map(|one| (one.function.function.as_str(), one.all_us)).collect();
+        assert_eq!(times, [("f1", 20_000.0), ("f2", 10_000.0)]);
     }
 
     #[test]

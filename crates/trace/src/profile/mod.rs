@@ -1,9 +1,11 @@
-//! A sampled profile: what the threads of the slowest requests executed, compared with those of all requests.
+//! What the threads of the slowest requests executed (a sampled profile) and where they waited, compared with those of
+//! all requests.
 
 mod functions;
 mod join;
 mod sampler;
 mod symbols;
+mod waits;
 
 use std::io;
 use std::time::Duration;
@@ -13,10 +15,11 @@ use hindmost_sys::this_thread;
 
 use crate::layout::Record;
 use crate::ProbeCost;
-use join::Join;
 pub use join::ProfileSummary;
-use sampler::Sampler;
+use join::{Join, Named, Place};
+use sampler::{Sampler, PERIOD_NS};
 use symbols::Symbols;
+pub use waits::Waits;
 
 /// How long this thread observes itself to measure what a sample costs.
 const OBSERVED: Duration = Duration::from_millis(50);
@@ -107,8 +110,16 @@ impl Profile {
         self.join_pending();
         self.symbols.refresh();
         let symbols = &mut self.symbols;
-        self.join.finish(self.sampler.lost, |process, stack| symbols.functions(process, stack))
+        let summary = self.join.finish(self.sampler.lost, |place| name(symbols, place));
+        ProfileSummary { period_us: Some(PERIOD_NS as f64 / 1e3), ..summary }
     }
+}
+
+/// Name the functions of a sample: it belongs to the one that was executed.
+fn name(symbols: &mut Symbols, place: &Place) -> Named {
+    let mut frames = symbols.functions(place.process, &place.stack);
+    frames.reverse();
+    Named { function: frames.last().cloned(), frames }
 }
 
 /// Return the interruptions of this thread while it reads the clock without a break.

@@ -24,9 +24,12 @@ const UNKNOWN: &str = "unknown";
 
 /// A function and the program, library or kernel that contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[expect(clippy::struct_field_names, reason = "`function` is its key in documents")]
 pub struct Function {
     pub function: String,
     pub module: String,
+    /// The system call in which it waits.
+    pub call: Option<String>,
 }
 
 /// An executable mapping of a process, from `/proc/PID/maps`.
@@ -141,7 +144,7 @@ fn named(function: Option<String>, module: &str) -> Function {
         Some(name) => name,
         None => UNKNOWN.to_owned(),
     };
-    Function { function, module: module.to_owned() }
+    Function { function, module: module.to_owned(), call: None }
 }
 
 fn mappings_of(process: u32) -> Vec<Mapping> {

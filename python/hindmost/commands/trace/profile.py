@@ -1,4 +1,4 @@
-"""View of a profile: the functions of the slow requests, and a differential flame graph."""
+"""View of a profile: functions of the slow requests, or where they waited, and a differential flame graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hindmost.present.svg import Plot
 TERMINAL, PAGE = 6, 20
 """Most functions in the terminal, and on the page."""
 LEAST_SHARE = 0.005
-"""Share of the CPU time, of all or of the slowest requests, from which a function is shown."""
+"""Share of the time, of all or of the slowest requests, from which a function is shown."""
 NAME = 40
 """Most characters of a function's name in the terminal."""
 ROW = 17.0
@@ -26,19 +26,42 @@ DIFFERENCES = (0.01, 0.05, 0.2)
 """Differences of shares from which a box has a stronger colour."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Words for one kind of profile; `title` is also the title of its flame graph."""
+
+    id: str
+    title: str
+    time: str
+    counted: str
+
+
+EXECUTED = Wording("profile", "What the slow requests executed", "CPU time", "samples of the stack")
+WAITED = Wording("waits", "Where the slow requests waited", "time asleep", "waits")
+
+
 def profile_section(profile: Profile) -> Section:
     """Return the section about the functions of the slowest requests."""
-    return Section("What the slow requests executed", list(_blocks(profile)), "profile")
+    return _section(profile, EXECUTED)
 
 
-def _blocks(profile: Profile) -> Iterator[Block]:
+def waits_section(waits: Profile) -> Section:
+    """Return the section about where the slowest requests waited."""
+    return _section(waits, WAITED)
+
+
+def _section(profile: Profile, words: Wording) -> Section:
+    return Section(words.title, list(_blocks(profile, words)), words.id)
+
+
+def _blocks(profile: Profile, words: Wording) -> Iterator[Block]:
     slow, every = profile.slowest, profile.all
     if not slow.samples:
         return
     yield Text(
-        f"One of the slowest {numbers.count(slow.requests)} requests took {numbers.number(slow.cpu_us)} µs of"
-        f" its thread's CPU time, and an average request {numbers.number(every.cpu_us)} µs"
-        f" ({numbers.count(slow.samples)} and {numbers.count(every.samples)} samples of the stack)."
+        f"One of the slowest {numbers.count(slow.requests)} requests took {numbers.number(slow.time_us)} µs"
+        f" of its thread's {words.time}, and an average request {numbers.number(every.time_us)} µs"
+        f" ({numbers.count(slow.samples)} and {numbers.count(every.samples)} {words.counted})."
         f" {_percent(profile.of_variance)} of the variance arises there."
     )
     shown = [one for one in profile.functions if max(one.of_all, one.of_slowest) >= LEAST_SHARE]
@@ -46,11 +69,11 @@ def _blocks(profile: Profile) -> Iterator[Block]:
     yield Only("terminal", [Table(heads, [_row(one, NAME) for one in shown[:TERMINAL]])])
     yield Only("page", [Table((*heads, "of the variance"), [_page_row(one) for one in shown[:PAGE]])])
     yield Chart(
-        partial(draw_flame, profile),
-        "Stacks of the slowest requests, outermost function on top. Width: CPU time. Colour: how their share"
-        " of the CPU time differs from that of all requests.",
-        [("more3", "more of the CPU time than in all requests"), ("less3", "less")],
-        "profile",
+        partial(draw_flame, profile, words.title),
+        "Stacks of the slowest requests, outermost function on top. Width: time. Colour: how their share of"
+        " the time differs from that of all requests.",
+        [("more3", "more of the time than in all requests"), ("less3", "less")],
+        words.id,
     )
 
 
@@ -72,7 +95,7 @@ def _percent(share: float) -> str:
 
 @dataclass(slots=True)
 class Node:
-    """A function on the same path of callers, with its CPU time and that of its callees, µs per request."""
+    """A function on the same path of callers, with its time and that of its callees, µs per request."""
 
     name: str
     all_us: float = 0.0
@@ -85,7 +108,7 @@ class Node:
 
 
 def merge_stacks(stacks: Iterable[tuple[Sequence[str], float, float]]) -> Node:
-    """Merge stacks into a tree: frames, outermost first, with the CPU time of all and of slow requests.
+    """Merge stacks into a tree: frames, outermost first, with the time of all and of slow requests.
 
     >>> tree = merge_stacks([(("main", "work"), 1.0, 8.0), (("main", "idle"), 2.0, 0.0)])
     >>> tree.callees["main"].all_us, tree.callees["main"].callees["work"].slowest_us
@@ -101,7 +124,7 @@ def merge_stacks(stacks: Iterable[tuple[Sequence[str], float, float]]) -> Node:
     return root
 
 
-def draw_flame(profile: Profile, width: float) -> str | None:
+def draw_flame(profile: Profile, title: str, width: float) -> str | None:
     """Draw the stacks of the slowest requests, coloured by the difference from all requests."""
     root = merge_stacks((one.frames, one.all_us, one.slowest_us) for one in profile.stacks)
     if not root.slowest_us or not root.all_us:
@@ -109,14 +132,12 @@ def draw_flame(profile: Profile, width: float) -> str | None:
     scale = (width - 8) / root.slowest_us
     boxes = list(_boxes(root, scale, 4.0, 0))
     deepest = max(depth for _, _, depth in boxes)
-    plot = Plot(
-        width, 8 + ROW * (deepest + 1), "What the slowest requests executed, compared with all requests"
-    )
+    plot = Plot(width, 8 + ROW * (deepest + 1), f"{title}, compared with all requests")
     for node, left, depth in boxes:
         share, of_all = node.slowest_us / root.slowest_us, node.all_us / root.all_us
-        title = f"{node.name}: {_percent(share)}, of all {_percent(of_all)}"
+        shares = f"{node.name}: {_percent(share)}, of all {_percent(of_all)}"
         long, top = node.slowest_us * scale, 4 + ROW * depth
-        plot.bar((left, top, long - 0.4, ROW - 1), cls=colour(share - of_all), title=title)
+        plot.bar((left, top, long - 0.4, ROW - 1), cls=colour(share - of_all), title=shares)
         if long > 6.6 * len(node.name) + 6:
             plot.text(left + 3, top + 12, node.name, cls="on")
     return str(plot)

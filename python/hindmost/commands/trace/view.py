@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from hindmost.commands.trace import charts
-from hindmost.commands.trace.profile import profile_section
+from hindmost.commands.trace.profile import profile_section, waits_section
 from hindmost.commands.trace.wording import (
     STAGES,
     delay_text,
@@ -52,6 +52,7 @@ def view(doc: Trace, before: Trace | None = None) -> View:
             Section("What delayed requests", list(_delays(doc))),
             *([_slowest(doc.who.slowest)] if doc.who is not None and doc.who.slowest is not None else []),
             *([profile_section(doc.profile)] if doc.profile is not None else []),
+            *([waits_section(doc.waits)] if doc.waits is not None else []),
             Section("Possible changes", [Items([_change(one) for one in doc.advice])]),
             Only("page", [Section("Covariances of the stages, µs²", [_covariances(doc.all)])]),
             _groups("Recorded requests by the thread that read them", doc.threads),

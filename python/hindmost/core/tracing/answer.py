@@ -120,6 +120,7 @@ def document_of(
         notes=[],
         advice=[],
         profile=msgspec.convert(traced["profile"], documents.Profile | None),
+        waits=msgspec.convert(traced["waits"], documents.Profile | None),
         windows=documents.Windows(
             one_in=request.one_window_in or 1,
             window_s=request.block_s,

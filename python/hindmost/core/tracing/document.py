@@ -311,22 +311,23 @@ class StartProbe(Document):
 
 
 class ProfiledRequests(Document):
-    """Requests, the stack samples that belong to them, and the CPU time of their thread per request.
+    """Requests, the stack samples or waits that belong to them, and their thread's time per request.
 
-    A sample belongs to each request that its thread had not answered yet: the CPU time includes work for
-    earlier requests while a request waits.
+    The time is CPU time, or time asleep. A sample or wait belongs to each request that its thread had not
+    answered yet: the time includes earlier requests while a request waits.
     """
 
     requests: Count
     samples: Count
-    cpu_us: float
+    time_us: float
 
 
 class FunctionShare(Document):
-    """CPU time of a function, without those that it calls.
+    """CPU time of a function, without those that it calls, or time for which it waited in ``call``.
 
-    ``of_all``, ``of_slowest``: shares of the CPU time of all and of the slowest requests; ``all_us``,
-    ``slowest_us``: per request. ``of_variance``: share of the variance of latency.
+    ``of_all``, ``of_slowest``: shares of the time of all and of the slowest requests; ``all_us``,
+    ``slowest_us``: per request. ``of_variance``: share of the variance of latency. ``call``: the system call,
+    or ``page fault``.
     """
 
     function: str
@@ -336,10 +337,11 @@ class FunctionShare(Document):
     all_us: float
     slowest_us: float
     of_variance: float
+    call: str | None = None
 
 
 class StackShare(Document):
-    """A stack, outermost function first, and its CPU time per request."""
+    """A stack, outermost function first, and its time per request."""
 
     frames: list[str]
     all_us: float
@@ -347,13 +349,14 @@ class StackShare(Document):
 
 
 class Profile(Document):
-    """What the threads of the slowest 1 % of requests executed, compared with those of all requests.
+    """What the threads of the slowest 1 % of requests executed, or where they waited, compared with all.
 
-    ``functions``: those with the largest difference in CPU time per request first. ``stacks``: those with
-    most CPU time. ``lost``: samples for which there was no room.
+    ``functions``: those with the largest difference in time per request first. ``stacks``: those with most
+    time. ``lost``: samples, or stacks of waits, for which there was no room. ``period_us``: CPU time between
+    samples; null for waits, which are all recorded.
     """
 
-    period_us: float
+    period_us: float | None
     lost: Count
     all: ProfiledRequests
     slowest: ProfiledRequests
@@ -368,7 +371,8 @@ class Trace(Document):
     ``handover``: whether the kernel showed when responses were handed over; if not, ``response_to_network``
     is part of ``start_to_response``. ``followed_s``: how long arriving requests were followed; less than
     ``lasted_s`` with windows, which ``windows`` describes. ``blocks``: blocks of time for the intervals.
-    ``profile``: null without ``--who``, or if the kernel refuses to sample.
+    ``profile`` and ``waits``: what slow requests executed, and where their threads waited; null without
+    ``--who``, and ``profile`` also if the kernel refuses to sample.
     """
 
     schema: Literal["hindmost.trace/2"]
@@ -398,6 +402,7 @@ class Trace(Document):
     advice: list[Advice]
     profile: Profile | None = None
     windows: Windows | None = None
+    waits: Profile | None = None
 
 
 def read_trace(path: Path) -> Trace:

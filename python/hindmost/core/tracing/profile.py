@@ -1,4 +1,4 @@
-"""What the slowest requests executed, from stack samples."""
+"""What the slowest requests executed, from stack samples, and where they waited."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def profile_notes(profile: Profile | None, fault: str | None) -> list[Note]:
 
 
 def describe_function(one: FunctionShare) -> str:
-    """Return the name of a function with its module.
+    """Return the name of a function with its module, and with the system call in which it waited.
 
     >>> from msgspec.structs import replace
     >>> share = FunctionShare(
@@ -43,10 +43,11 @@ def describe_function(one: FunctionShare) -> str:
     ... )
     >>> describe_function(share)
     'main (nginx)'
-    >>> describe_function(replace(share, function="nginx+0x40"))
-    'nginx+0x40'
+    >>> describe_function(replace(share, function="nginx+0x40", call="futex"))
+    'nginx+0x40: futex'
     """
-    return one.function if one.function.startswith(f"{one.module}+") else f"{one.function} ({one.module})"
+    name = one.function if one.function.startswith(f"{one.module}+") else f"{one.function} ({one.module})"
+    return f"{name}: {one.call}" if one.call else name
 
 
 def top_functions(profile: Profile | None, most: int) -> list[FunctionShare]:
