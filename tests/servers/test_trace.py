@@ -29,7 +29,7 @@ from hindmost.core.store.engine import TraceCounts
 from hindmost.core.targets.ports import pick_free_port
 from hindmost.core.tracing import find_server
 from hindmost.core.tracing.begin_probe import Function, begin_notes, describe_begin
-from hindmost.core.tracing.groups import by_thread_and_connection
+from hindmost.core.tracing.groups import by_name, by_thread_and_connection
 
 FAULT = _engine.trace_fault()
 pytestmark = pytest.mark.skipif(
@@ -318,6 +318,8 @@ def test_a_connection_with_unread_bytes_is_traced_from_its_next_read(tmp_path, c
             client.ask(b"", 10)
             for _ in range(20):
                 client.ask(b"get nothing\r\n", len(client.got) + 5)
+        (group,) = by_name(tmp_path / "records.parquet")
+        assert (group.name, group.requests) == ("get", 20)
         counts = results[0].document["counts"]
         assert (counts["before"], counts["seen"], counts["done"]) == (1, 20, 20)
         assert counts["unframed"] == 0
@@ -371,6 +373,9 @@ def test_nginx_requests_are_paired_with_their_own_responses_and_none_is_lost(tmp
         assert counts["seen"] == 4 * (TOTAL + 1)
         assert check_pairs(result, conversations) == counts["done"]
         assert counts["done"] >= 0.9995 * counts["seen"], str(counts)
+        (names,) = _engine.read_words(str(tmp_path / "records.parquet"), ["request"])
+        assert set(names) <= {"GET /", ""}, "a name that came in two reads is unknown"
+        assert names.count("GET /") > 0.8 * len(names)
 
 
 def trace_slow_redis(tmp_path, connect, function):

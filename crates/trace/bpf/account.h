@@ -125,13 +125,17 @@ static inline void add_product(struct sums *s, int at, __u64 a, __u64 b)
 	add_wide(&s->low[at], &s->high[at], a * b);
 }
 
-static inline void record_all(const struct connection *c, const struct request *r, __u16 port, __u32 batch)
+#include "begun.h"
+#include "head.h"
+
+struct record_with_head {
+	struct record record;
+	struct head head;
+};
+
+static inline void fill_record(struct record *to, const struct connection *c, const struct request *r, __u16 port,
+			       __u32 batch)
 {
-	struct record *to = bpf_ringbuf_reserve(&records, sizeof(*to), 0);
-	if (!to) {
-		count(RECORDS_LOST, 1);
-		return;
-	}
 	to->cookie = c->cookie;
 	to->e1 = r->e1;
 	to->e2 = r->e2;
@@ -151,10 +155,27 @@ static inline void record_all(const struct connection *c, const struct request *
 	to->batch = batch > 0xffff ? 0xffff : batch;
 	to->kind = r->kind;
 	__builtin_memset(to->spare, 0, sizeof(to->spare));
-	bpf_ringbuf_submit(to, BPF_RB_NO_WAKEUP);
 }
 
-#include "begun.h"
+static inline void record_request(const struct connection *c, const struct request *r, __u32 at, __u16 port, __u32 batch)
+{
+	struct record_with_head *whole = 0;
+	struct record *to = 0;
+	if (heads_kept)
+		whole = bpf_ringbuf_reserve(&records, sizeof(*whole), 0);
+	else
+		to = bpf_ringbuf_reserve(&records, sizeof(*to), 0);
+	if (whole) {
+		fill_record(&whole->record, c, r, port, batch);
+		take_head(c, at, &whole->head);
+		bpf_ringbuf_submit(whole, BPF_RB_NO_WAKEUP);
+	} else if (to) {
+		fill_record(to, c, r, port, batch);
+		bpf_ringbuf_submit(to, BPF_RB_NO_WAKEUP);
+	} else {
+		count(RECORDS_LOST, 1);
+	}
+}
 
 /* Add a complete request to the sums, and every n-th to the records. */
 static __attribute__((noinline)) int finish(struct connection *c, struct request *r, __u32 at, __u32 batch, __u16 port)
@@ -210,6 +231,6 @@ static __attribute__((noinline)) int finish(struct connection *c, struct request
 	add_product(s, 20, g, g);
 	count(DONE, 1);
 	if (is->every && n % is->every == 0)
-		record_all(c, r, port, batch);
+		record_request(c, r, at, port, batch);
 	return 0;
 }

@@ -27,15 +27,10 @@ struct {
 	__type(value, struct latest_read);
 } latest_reads SEC(".maps");
 
-struct begun_request {
-	__u64 cookie;
-	__u64 at;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
-	__type(key, struct begun_request);
+	__type(key, struct request_key);
 	__type(value, __u64);
 } begun_requests SEC(".maps");
 
@@ -65,7 +60,7 @@ int begun(void *registers)
 		count(ASTRAY, 1);
 		return 0;
 	}
-	struct begun_request which = {.cookie = last->cookie, .at = last->first + nth};
+	struct request_key which = {.cookie = last->cookie, .at = last->first + nth};
 	__u64 now = bpf_ktime_get_ns();
 	bpf_map_update_elem(&begun_requests, &which, &now, BPF_ANY);
 	return 0;
@@ -74,7 +69,7 @@ int begun(void *registers)
 /* Set e4 of a completed request. A call before the last byte was read counts from that read. */
 static inline void take_begun(const struct connection *c, struct request *r, __u32 at)
 {
-	struct begun_request which = {.cookie = c->cookie, .at = at};
+	struct request_key which = {.cookie = c->cookie, .at = at};
 	__u64 *known = bpf_map_lookup_elem(&begun_requests, &which);
 	if (!known || *known > r->e5) {
 		count(NOT_BEGUN, 1);

@@ -50,6 +50,12 @@ struct connection {
 	struct request requests[REQUESTS];
 };
 
+/* A request of any connection. */
+struct request_key {
+	__u64 cookie;
+	__u64 at;
+};
+
 static inline struct request *request_at(struct connection *c, __u32 at)
 {
 	return &c->requests[(at - c->base) & (REQUESTS - 1)];

@@ -66,6 +66,12 @@ static inline __attribute__((always_inline)) int frame_block(struct framing *f, 
 	return FRAME_MORE;
 }
 
+/* Whether a request has started but not ended. */
+static inline __attribute__((always_inline)) int frame_started(const struct framing *f)
+{
+	return f->mode != MODE_START || f->count || f->inside;
+}
+
 static inline __attribute__((always_inline)) int frame_rest_of_line(const struct framing *f)
 {
 	return f->mode == MODE_LINE;

@@ -16,6 +16,8 @@ struct {
 	__type(value, struct chunk);
 } chunks SEC(".maps");
 
+#define EARLIER 0xffffffff /* in an earlier read */
+
 struct reading {
 	struct connection *c;
 	const struct control *is;
@@ -25,6 +27,7 @@ struct reading {
 	__u32 from;   /* position of the first byte */
 	__u32 length; /* bytes read */
 	__u32 at;     /* bytes parsed */
+	__u32 start;  /* byte at which the current request starts, or EARLIER */
 	__u32 base, loaded; /* range of the read in the chunk */
 	__u32 said;
 };
@@ -113,10 +116,14 @@ static long look(__u32 i, struct reading *r)
 		r->said = said;
 		return 1;
 	}
-	if (said == FRAME_SILENT)
+	if (said == FRAME_SILENT) {
 		count(SILENT, 1);
-	else
+	} else {
+		if (heads_kept && r->start != EARLIER)
+			keep_head(c, c->seen, r->buffer + r->start, r->at - r->start);
 		note_request(c, r->is, r->from + r->at, r->now);
+	}
+	r->start = r->at;
 	return 0;
 }
 
@@ -177,6 +184,8 @@ static inline void read_bytes(struct connection *c, const struct control *is, __
 		return note_exchange(c, is, from + length, now);
 	__u32 zero = 0;
 	struct reading r = {.c = c, .is = is, .buffer = buffer_of_read(length), .now = now, .from = from, .length = length};
+	if (frame_started(&c->framing))
+		r.start = EARLIER;
 	r.chunk = bpf_map_lookup_elem(&chunks, &zero);
 	if (!r.chunk)
 		return;
@@ -187,4 +196,6 @@ static inline void read_bytes(struct connection *c, const struct control *is, __
 		lose_sync(c, UNFRAMED);
 	else if (r.at < r.length)
 		lose_sync(c, UNREADABLE);
+	else if (heads_kept && r.start < length)
+		keep_head(c, c->seen, r.buffer + r.start, length - r.start);
 }

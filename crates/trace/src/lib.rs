@@ -16,6 +16,7 @@ mod moments;
 mod probes;
 mod profile;
 mod records;
+mod request_name;
 mod request_start;
 mod tracer;
 mod usdt;
@@ -37,6 +38,7 @@ pub fn check_support() -> Option<TraceError> {
         one_connection_in: 1,
         handover: true,
         follow_scheduler: true,
+        keep_heads: true,
         request_start: None,
     })
     .err()

@@ -13,8 +13,9 @@ use hindmost_sys::uprobe::attach;
 use crate::counts::Counts;
 use crate::delays::SchedEvent;
 use crate::framing::Framing;
-use crate::layout::{RawSums, Record, KINDS};
+use crate::layout::{RawSums, Record, KINDS, RECORD_BYTES};
 use crate::moments::Sums;
+use crate::request_name::Head;
 use crate::request_start::{ProbeSite, RequestStart};
 use crate::TraceError;
 
@@ -64,13 +65,16 @@ pub struct ProbeConfig {
     pub handover: bool,
     /// Whether to follow the scheduler, too.
     pub follow_scheduler: bool,
+    /// Whether to pass on the first bytes of requests.
+    pub keep_heads: bool,
     /// The function that starts a request.
     pub request_start: Option<RequestStart>,
 }
 
 /// An entry of the ring buffer.
 pub enum RingEntry {
-    Request(Record),
+    /// A request, and its first bytes if they are kept.
+    Request(Record, Option<Head>),
     Event(SchedEvent),
 }
 
@@ -130,6 +134,9 @@ impl Probes {
         if !config.follow_scheduler {
             loader.set_max_entries("stacks", 1);
         }
+        if !config.keep_heads {
+            loader.set_max_entries("heads", 1);
+        }
         let mut bpf = loader
             .btf(Some(&btf))
             .allow_unsupported_maps()
@@ -139,6 +146,7 @@ impl Probes {
             .set_global("handover", &traces_handover, true)
             .set_global("one_connection_in", &one_in, true)
             .set_global("who", &u32::from(config.follow_scheduler), true)
+            .set_global("heads_kept", &u32::from(config.keep_heads), true)
             .set_global("shown", &u32::from(config.request_start.is_some()), true)
             .load(OBJECT)
             .map_err(load_error)?;
@@ -315,7 +323,8 @@ impl Probes {
                 return Some(RingEntry::Event(event));
             }
             if let Some(record) = Record::from_bytes(&bytes) {
-                return Some(RingEntry::Request(record));
+                let head = bytes.get(RECORD_BYTES..).and_then(|head| head.try_into().ok());
+                return Some(RingEntry::Request(record, head));
             }
         }
         None

@@ -7,10 +7,12 @@ use hindmost_table::{TableError, Writer};
 
 use crate::framing::Framing;
 use crate::layout::Record;
+use crate::request_name::{request_name, Head};
 use crate::TraceError;
 
 /// Columns of the file. Times are nanoseconds of `CLOCK_MONOTONIC`. `request_end` and `response_end` are the TCP
-/// sequence numbers after the last byte. `reader` and `sender` are threads.
+/// sequence numbers after the last byte. `reader` and `sender` are threads. `request` is its method and path, command or
+/// first word of SQL.
 const COLUMNS: &str = "message request {
     required int64 network_ns;
     required int64 readable_ns;
@@ -30,6 +32,7 @@ const COLUMNS: &str = "message request {
     required int32 cpu_read;
     required int32 cpu_sent;
     required int32 cpu_left;
+    required binary request (UTF8);
 }";
 
 /// Rows per group of the file; a group is kept in memory until it is written.
@@ -39,7 +42,7 @@ pub struct Records {
     path: PathBuf,
     writer: Writer<'static>,
     framing: Framing,
-    pending: Vec<Record>,
+    pending: Vec<(Record, String)>,
     pub written: u64,
 }
 
@@ -51,8 +54,9 @@ impl Records {
         Ok(Self { path: path.to_owned(), writer, framing, pending, written: 0 })
     }
 
-    pub fn add(&mut self, record: Record) -> Result<(), TraceError> {
-        self.pending.push(record);
+    pub fn add(&mut self, record: Record, head: Option<Head>) -> Result<(), TraceError> {
+        let name = head.map_or_else(String::new, |head| request_name(self.framing, &head));
+        self.pending.push((record, name));
         if self.pending.len() < GROUP_ROWS {
             return Ok(());
         }
@@ -76,22 +80,23 @@ impl Records {
         Ok(())
     }
 
-    fn group(&mut self, rows: &[Record]) -> Result<(), TableError> {
+    fn group(&mut self, rows: &[(Record, String)]) -> Result<(), TableError> {
         let mut group = self.writer.begin_group()?;
         for stamp in 0..6 {
-            group.int64(rows.iter().map(|row| row.e[stamp] as i64))?;
+            group.int64(rows.iter().map(|(row, _)| row.e[stamp] as i64))?;
         }
-        group.int64(rows.iter().map(|row| row.cookie as i64))?;
-        group.int32(rows.iter().map(|row| i32::from(row.port)))?;
-        group.text(rows.iter().map(|row| self.framing.kind(usize::from(row.kind))))?;
-        group.int32(rows.iter().map(|row| i32::from(row.batch)))?;
-        group.int64(rows.iter().map(|row| i64::from(row.rx_end)))?;
-        group.int64(rows.iter().map(|row| i64::from(row.tx_end)))?;
-        group.int32(rows.iter().map(|row| row.reader as i32))?;
-        group.int32(rows.iter().map(|row| row.sender as i32))?;
+        group.int64(rows.iter().map(|(row, _)| row.cookie as i64))?;
+        group.int32(rows.iter().map(|(row, _)| i32::from(row.port)))?;
+        group.text(rows.iter().map(|(row, _)| self.framing.kind(usize::from(row.kind))))?;
+        group.int32(rows.iter().map(|(row, _)| i32::from(row.batch)))?;
+        group.int64(rows.iter().map(|(row, _)| i64::from(row.rx_end)))?;
+        group.int64(rows.iter().map(|(row, _)| i64::from(row.tx_end)))?;
+        group.int32(rows.iter().map(|(row, _)| row.reader as i32))?;
+        group.int32(rows.iter().map(|(row, _)| row.sender as i32))?;
         for cpu in 0..4 {
-            group.int32(rows.iter().map(|row| i32::from(row.cpus[cpu])))?;
+            group.int32(rows.iter().map(|(row, _)| i32::from(row.cpus[cpu])))?;
         }
+        group.text(rows.iter().map(|(_, name)| name.as_str()))?;
         group.close()
     }
 }

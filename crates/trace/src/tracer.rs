@@ -144,6 +144,7 @@ impl Tracer {
             one_connection_in: request.one_connection_in,
             handover: request.handover,
             follow_scheduler: request.follow_scheduler,
+            keep_heads: request.records.is_some() && request.framing != Framing::Exchange,
             request_start: request.request_start.clone(),
         })?;
         let records = match &request.records {
@@ -453,7 +454,7 @@ impl Reader {
     fn read_entries(&mut self) -> Result<(), TraceError> {
         let now = MonotonicClock.now().0;
         while let Some(entry) = self.probes.next_entry() {
-            let record = match entry {
+            let (record, head) = match entry {
                 RingEntry::Event(event) => {
                     self.joiner.iter_mut().for_each(|joiner| joiner.event(&event));
                     let stack = |number| self.probes.stack(number);
@@ -463,14 +464,14 @@ impl Reader {
                     }
                     continue;
                 }
-                RingEntry::Request(record) => record,
+                RingEntry::Request(record, head) => (record, head),
             };
             self.joiner.iter_mut().for_each(|joiner| joiner.request(&record));
             self.waits.iter_mut().for_each(|waits| waits.add_request(&record));
             self.profile.iter_mut().for_each(|profile| profile.add_request(record));
             if self.requests % u64::from(self.one_in) == 0 {
                 if let Some(records) = &mut self.records {
-                    records.add(record)?;
+                    records.add(record, head)?;
                 }
                 if let Some(log) = &mut self.log {
                     log.add(&record)?;

@@ -55,6 +55,7 @@ def view(doc: Trace, before: Trace | None = None) -> View:
             *([waits_section(doc.waits)] if doc.waits is not None else []),
             Section("Possible changes", [Items([_change(one) for one in doc.advice])]),
             Only("page", [Section("Covariances of the stages, µs²", [_covariances(doc.all)])]),
+            _groups("Recorded requests by path or command", doc.requests),
             _groups("Recorded requests by the thread that read them", doc.threads),
             _groups("Recorded requests of the connections with most of the variance", doc.connections),
             Section("Notes", [Items(list(_notes(doc))), Text(_cost(doc))]),

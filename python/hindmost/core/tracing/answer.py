@@ -15,7 +15,7 @@ from hindmost.core.tracing.advice import advise
 from hindmost.core.tracing.begin_probe import begin_notes, describe_begin
 from hindmost.core.tracing.document import SCHEMA_NAME, Figure, Trace
 from hindmost.core.tracing.effect import effect_notes
-from hindmost.core.tracing.groups import by_thread_and_connection
+from hindmost.core.tracing.groups import by_name, by_thread_and_connection
 from hindmost.core.tracing.inbound import find_inbound
 from hindmost.core.tracing.interference import CpuCounters, interference_notes, summarize_interference
 from hindmost.core.tracing.profile import profile_notes
@@ -83,11 +83,7 @@ def document_of(
     lost = sum(one.requests for one in unmatched if one.cause != "open")
     server = request.server
     who = _list_culprits(traced["who"], names)
-    threads, connections = (
-        by_thread_and_connection(request.records, lambda thread: names.get(thread, "?"))
-        if request.records is not None and traced["records"]
-        else ([], [])
-    )
+    threads, connections, requests = _group_records(request, traced, names)
     trace = Trace(
         schema=SCHEMA_NAME,
         server=documents.Server(name=server.name, pid=server.pid, port=server.port, protocol=server.protocol),
@@ -120,6 +116,7 @@ def document_of(
         notes=[],
         advice=[],
         profile=msgspec.convert(traced["profile"], documents.Profile | None),
+        requests=requests,
         waits=msgspec.convert(traced["waits"], documents.Profile | None),
         windows=documents.Windows(
             one_in=request.one_window_in or 1,
@@ -139,6 +136,16 @@ def document_of(
         notes=[note.document() for note in notes],
         advice=advise(trace, find_inbound(server.port, server.pid)),
     )
+
+
+def _group_records(
+    request: TraceRequest, traced: Mapping[str, Any], names: Mapping[int, str]
+) -> tuple[list[documents.Group], list[documents.Group], list[documents.Group]]:
+    """Group the recorded requests by thread, by connection and by name."""
+    if request.records is None or not traced["records"]:
+        return [], [], []
+    threads, connections = by_thread_and_connection(request.records, lambda one: names.get(one, "?"))
+    return threads, connections, by_name(request.records)
 
 
 def _service(

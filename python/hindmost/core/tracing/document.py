@@ -91,7 +91,7 @@ class UnmatchedRequests(Document):
 
 
 class Group(Document):
-    """Requests of one thread, or of one connection, among those recorded in full."""
+    """Requests of one thread, connection or name, among those recorded in full."""
 
     name: str
     requests: Count
@@ -372,7 +372,8 @@ class Trace(Document):
     is part of ``start_to_response``. ``followed_s``: how long arriving requests were followed; less than
     ``lasted_s`` with windows, which ``windows`` describes. ``blocks``: blocks of time for the intervals.
     ``profile`` and ``waits``: what slow requests executed, and where their threads waited; null without
-    ``--who``, and ``profile`` also if the kernel refuses to sample.
+    ``--who``, and ``profile`` also if the kernel refuses to sample. ``threads``, ``connections``,
+    ``requests``: recorded requests by thread, by connection, and by path, command or first word of SQL.
     """
 
     schema: Literal["hindmost.trace/2"]
@@ -403,6 +404,7 @@ class Trace(Document):
     profile: Profile | None = None
     windows: Windows | None = None
     waits: Profile | None = None
+    requests: list[Group] = msgspec.field(default_factory=list)
 
 
 def read_trace(path: Path) -> Trace:

@@ -1,7 +1,8 @@
-"""Recorded requests grouped by the thread that read them, and by connection."""
+"""Recorded requests grouped by the thread that read them, by connection, and by name."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from hindmost import _engine
 from hindmost.core.tracing.document import Group
 
 MOST_GROUPS = 16
+_NUMBER = re.compile(r"(?<=/)[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*(?=/|…?$)")
+"""A part of a path that is a number, or an id in hexadecimal digits."""
 
 
 def by_thread_and_connection(path: Path, thread: Callable[[int], str]) -> tuple[list[Group], list[Group]]:
@@ -33,6 +36,29 @@ def by_thread_and_connection(path: Path, thread: Callable[[int], str]) -> tuple[
         _groups(reader, latency, lambda one: f"{thread(one)} ({one})"),
         _groups(connection, latency, lambda one: f"from port {ports[one]}"),
     )
+
+
+def by_name(path: Path) -> list[Group]:
+    """Group a file of records by the names of requests, in which ids in paths are ``*``."""
+    (names,) = _engine.read_words(str(path), ["request"])
+    columns = _engine.read_columns(str(path), ["network_ns", "left_ns"])
+    began, ended = (np.frombuffer(one, dtype=np.int64) for one in columns)
+    general = {one: generalize_name(one) for one in set(names)}
+    if not any(general.values()):
+        return []
+    known = sorted(set(general.values()))
+    numbers = {one: number for number, one in enumerate(known)}
+    keys = np.array([numbers[general[one]] for one in names], dtype=np.int64)
+    return _groups(keys, (ended - began) / 1e3, lambda number: known[number] or "other")
+
+
+def generalize_name(name: str) -> str:
+    """Replace ids in the path of a request.
+
+    >>> generalize_name("GET /users/117/orders"), generalize_name("GET /v2/items/9f1c-00a2")
+    ('GET /users/*/orders', 'GET /v2/items/*')
+    """
+    return _NUMBER.sub("*", name)
 
 
 def _groups(
