@@ -24,7 +24,9 @@ import numpy.typing as npt
 import pytest
 from engine_documents import complete
 
+from hindmost import MeasurePlan, Study
 from hindmost.core.fleet import Heard, Job
+from hindmost.core.run.making import make_run
 from hindmost.core.store.engine import ClientResult
 from hindmost.core.store.estimates import encode
 
@@ -213,6 +215,21 @@ def watch(
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame(columns).with_columns(status=pl.lit("hit"))
     frame.write_parquet(folder / f"samples-{result['index']}.parquet", compression="uncompressed")
+
+
+def make_watched_run(study: Study, number: int, plan: MeasurePlan, target: Any, **given: Any) -> None:
+    """Make a run of a `StealingFleet`, and add what its sentinel and the kernel's counters know to `run.json`."""
+    make_run(study, number, plan, target, **given)
+    run = study.run(number)
+    assert run is not None
+    if not (run.folder / SENTINEL).exists():
+        return
+    path = run.folder / "run.json"
+    known = json.loads(path.read_text(encoding="utf-8"))
+    known["sentinel"] = json.loads((run.folder / SENTINEL).read_text(encoding="utf-8"))
+    known["server_cpu_share"] = (plan.rate_per_s or 0.0) * given["fleet"].service_us / 1e6
+    known["target"]["cpus"] = [SERVER_CPU]
+    path.write_text(json.dumps(known), encoding="utf-8")
 
 
 def _ns(interruptions: tuple[Floats, Floats], before_s: float, end_s: float) -> npt.NDArray[np.int64]:

@@ -13,6 +13,7 @@ from rows import each_row
 
 from hindmost.cli import main
 from hindmost.commands.compare.targets import compare
+from hindmost.commands.compare.targets.decision import deciding_contrasts
 from hindmost.commands.compare.view.targets_table import p
 from hindmost.core.plan import parse_change, parse_changes
 from hindmost.core.store.estimates import encode
@@ -78,6 +79,43 @@ def test_isolated_latency_is_compared_if_both_arms_have_it(tmp_path):
     assert (comparison.latency["p99"].word, comparison.isolated["p99"].word) == ("same", "slower")
     bare = write_study(tmp_path / "bare", runs_of(5))
     assert compare([a, bare]).against[0].isolated == {}
+
+
+def test_isolated_latency_decides_verdict_and_limits_unless_raw_is_asked_for(tmp_path, capsys):
+    a = write_study(tmp_path / "a", runs_of(1), isolated=runs_of(3))
+    b = write_study(tmp_path / "b", runs_of(2), isolated=runs_of(4, 1.2))
+    found = compare([a, b], fail_if=["p99>+5%"])
+    assert (found.verdict, found.against[0].decided_on) == ("different", "isolated")
+    assert found.limits[0].result == "crossed"
+    assert found.limits[0].value == found.against[0].isolated["p99"].ratio.value - 1.0
+    raw = compare([a, b], fail_if=["p99>+5%", "isolated p99>+5%"], decide_on="raw")
+    assert (raw.verdict, raw.against[0].decided_on) == ("same", "latency")
+    assert [limit.result for limit in raw.limits] == ["held", "crossed"]
+    assert main(["compare", str(a), str(b), "--decide-on", "raw", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["against"][0]["decided_on"] == "latency"
+
+
+def test_percentiles_without_isolated_latency_are_decided_on_latency_and_the_mean_does_not_count(tmp_path):
+    def arm(name, seed, factor=1.0):
+        values = runs_of(seed)
+        values["mean"] = [us * factor for us in runs_of(seed + 5)["p50"]]
+        return write_study(tmp_path / name, values, isolated={"p50": runs_of(seed + 9)["p50"]})
+
+    found = compare([arm("a", 1), arm("b", 2, 1.3)])
+    assert found.against[0].latency["mean"].word == "slower"
+    assert set(deciding_contrasts(found.against[0])) == {"p50", "p99"}
+    assert found.verdict == "same"
+
+
+def test_isolated_latency_that_the_instrument_distorted_is_not_compared(tmp_path):
+    a = write_study(tmp_path / "a", runs_of(1), isolated=runs_of(3))
+    b = write_study(tmp_path / "b", runs_of(2), isolated=runs_of(4, 1.3), verdict="invalid", reasons=INVALID)
+    document = json.loads((b / "result.json").read_text())
+    document["isolated"]["latency_us"]["p99"]["verdict"] = "invalid"
+    (b / "result.json").write_text(json.dumps(document))
+    isolated = compare([a, b]).against[0].isolated
+    assert (isolated["p50"].word, isolated["p99"].word) == ("slower", "undecided")
+    assert isolated["p99"].why.code == "late-sends"
 
 
 def test_an_arm_with_infinite_runs_is_infinitely_slower(tmp_path):

@@ -72,6 +72,22 @@ def test_a_round_with_one_excluded_run_is_repeated_whole():
     assert len(log) == 15
 
 
+def test_rounds_end_once_they_are_enough_and_excluded_ones_are_not_asked_about():
+    asked: list[int] = []
+
+    def is_enough(counted: int) -> bool:
+        asked.append(counted)
+        return counted == 3
+
+    log: list[str] = []
+    some_arms = arms(log, clone=(2,))
+    rounds = interleave(some_arms, "seed", RepeatBudget(9), is_enough=is_enough)
+    assert (rounds.counted, asked) == ([1, 3, 4], [1, 2, 3])
+    made = len(log)
+    assert interleave(some_arms, "seed", RepeatBudget(9), is_enough=is_enough).counted == [1, 3, 4]
+    assert len(log) == made, "stored rounds decide again"
+
+
 def test_the_budget_limits_the_rounds():
     log: list[str] = []
     rounds = interleave(arms(log, clone=tuple(range(1, 99))), "seed", RepeatBudget(4))

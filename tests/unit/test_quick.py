@@ -32,7 +32,7 @@ def test_percentiles_and_load_can_be_given_with_quick():
     assert (plan.labels, plan.rate_per_s) == (("p50", "p99.9"), 30_000.0)
 
 
-@each_row("name", sorted(set(SETTINGS) - set(FREE) - {"warmup"}))
+@each_row("name", sorted(set(SETTINGS) - set(FREE)))
 def test_options_that_quick_decides_are_refused(name):
     with raises(UsageError, "conflicting-options", options=[f"--{name}", "--quick"]):
         MeasureRequest(target="synth", quick=True, **{name: CONTRADICTIONS[name]}).plan()

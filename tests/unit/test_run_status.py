@@ -171,6 +171,37 @@ def test_half_as_many_runs_are_repeated_as_requested_and_each_at_most_twice():
 
 
 @each_row(
+    ("given", "isolated", "kind"),
+    [
+        ({"record": {"server_steal_share": 0.05}}, RunIsolated(values={"p50": 20.0}), "counted"),
+        (
+            {"record": {"server_steal_share": 0.05}},
+            RunIsolated(refused=Refusal("shared-cpus", "", "")),
+            "host",
+        ),
+        ({"record": {"server_steal_share": 0.05}}, None, "host"),
+        (
+            {"record": {"server_steal_share": 0.05}, "clients": [client(0, busy=0.85), client(1)]},
+            RunIsolated(values={"p50": 20.0}),
+            "client",
+        ),
+        (
+            {"clients": [client(0, host=host(throttled={"periods": 3, "period_us": 100_000}))]},
+            RunIsolated(values={"p50": 20.0}),
+            "host",
+        ),
+    ],
+    ids=["isolated", "refused", "not looked for", "busy client", "throttled client"],
+)
+def test_interference_excludes_no_run_if_isolated_latency_decides_and_leaves_it_out(given, isolated, kind):
+    e = evidence(runs=[run(1)])
+    record = {"target": to_document(e.target)} | given.get("record", {})
+    figures = run(1, isolated=isolated, **{**given, "record": record})
+    assert status(figures, e.plan, isolated=True).kind == kind
+    assert status(figures, e.plan).kind == "host"
+
+
+@each_row(
     ("interference_share", "refused", "kind"),
     [(0.05, True, "host"), (0.005, True, "counted"), (0.05, False, "counted"), (math.nan, True, "counted")],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -12,7 +11,7 @@ import msgspec
 import pytest
 from impostor import impostor, memcached
 from queueing import mm1_sojourn
-from stealing_host import SENTINEL, SERVER_CPU, Host, StealingFleet
+from stealing_host import Host, StealingFleet, make_watched_run
 from tiny_study import HOST, Diary, rewrite
 
 from hindmost import MeasurePlan, Study
@@ -22,7 +21,6 @@ from hindmost.commands.measure.procedure import Procedure
 from hindmost.commands.measure.search.rates import RateSearch
 from hindmost.commands.measure.view import render_page, render_terminal
 from hindmost.core.plan import parse_objective
-from hindmost.core.run.making import make_run
 from hindmost.core.store.measure import Measure
 from hindmost.core.targets import parse_target
 
@@ -240,19 +238,7 @@ def test_a_client_pause_is_not_reported_as_a_server_pause(server_address, tmp_pa
 @pytest.fixture
 def sentinel(monkeypatch):
     """Add the events of a simulated sentinel to `run.json`."""
-
-    def make_recorded(study: Study, number: int, plan: MeasurePlan, target: Any, **given: Any) -> Any:
-        run = make_run(study, number, plan, target, **given)
-        folder = study.runs()[-1].folder
-        if not (folder / SENTINEL).exists():
-            return run
-        document = json.loads((folder / SENTINEL).read_text())
-        known = {"sentinel": document, "server_cpu_share": plan.rate_per_s * SERVICE_US / 1e6}
-        known |= {"target": msgspec.to_builtins(study.runs()[-1].record.target) | {"cpus": [SERVER_CPU]}}
-        rewrite(folder / "run.json", known)
-        return run
-
-    monkeypatch.setattr(procedure, "make_run", make_recorded)
+    monkeypatch.setattr(procedure, "make_run", make_watched_run)
 
 
 def test_runs_continue_when_isolated_latency_counts_excluded_runs(server_address, sentinel, tmp_path):

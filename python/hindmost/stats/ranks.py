@@ -14,19 +14,36 @@ EXACT = 200
 """Largest sample with the exact distribution of ranks. Above it, the normal approximation is as good."""
 
 
-def signed_rank_interval(x: Floats, confidence: float) -> tuple[float, float, float]:
+def signed_rank_interval(
+    x: Floats, confidence: float, errors: Floats | None = None
+) -> tuple[float, float, float]:
     """Estimate the centre of symmetry of independent values with its interval, from the means of all pairs.
 
     The level is at least `confidence` for all symmetric distributions, which may differ between values. Ends
     are NaN if there are too few values (fewer than 6 for 95 %).
 
+    Parameters
+    ----------
+    x
+        The values.
+    confidence
+        Nominal level.
+    errors
+        Standard error of each value, up to a common factor. Ranks are then those of distances divided by
+        errors, so each mean of two values is weighted by 1 / error. Default: all equal.
+
     Examples
     --------
-    >>> signed_rank_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 9.0]), 0.95)
+    >>> x = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 9.0])
+    >>> signed_rank_interval(x, 0.95)
     (3.5, 1.0, 9.0)
+    >>> signed_rank_interval(x, 0.9, np.array([1.0, 1.0, 1.0, 1.0, 1.0, 100.0]))  # else 3.5, 2.0 to 6.5
+    (3.0, 1.5, 5.0)
     """
+    weights = np.ones(x.size) if errors is None else 1.0 / errors
     i, j = np.triu_indices(x.size)
-    return _between(np.sort((x[i] + x[j]) / 2.0), _signed_rank_cut(x.size, (1.0 - confidence) / 2.0))
+    means = (weights[i] * x[i] + weights[j] * x[j]) / (weights[i] + weights[j])
+    return _between(np.sort(means), _signed_rank_cut(x.size, (1.0 - confidence) / 2.0))
 
 
 def rank_sum_interval(x: Floats, y: Floats, confidence: float) -> tuple[float, float, float]:

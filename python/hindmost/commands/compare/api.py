@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from hindmost.commands.compare.result import ComparisonResult
 from hindmost.core.frames import Library
 from hindmost.core.results.call import build_request, restored_affinity
 from hindmost.core.results.result import Result
+from hindmost.core.run.request import OPTIONS
 from hindmost.core.study.callback import CallbackProgress, ProgressFunction
 from hindmost.core.study.kind import carry_out, kind_of
 from hindmost.errors import UsageError
@@ -22,6 +23,7 @@ def compare(
     pairs: int | None = None,
     margin: str | float | None = None,
     anyway: bool = False,
+    decide_on: Literal["isolated", "raw"] = "isolated",
     fail_if: Sequence[str] = (),
     out: str | Path | None = None,
     progress: ProgressFunction | None = None,
@@ -37,11 +39,13 @@ def compare(
     live : bool
         Measure the targets now, in rounds of one run each.
     pairs : int, optional
-        Number of valid rounds, with `live`.
+        Number of valid rounds, with `live`. Default: as many as needed to decide.
     margin : float or str, optional
         Ratios within this margin count as equal. Default: 5 %.
     anyway : bool
         Compare studies even if their loads differ.
+    decide_on : {"isolated", "raw"}
+        Latency that decides, if both arms have isolated latency.
     fail_if : sequence of str
         Limits on changes, for example ``["p99>+5%"]``: see `ComparisonResult.limits`.
     out, progress, frames, **options
@@ -66,6 +70,7 @@ def compare(
     limits = [one.text for one in parse_changes(fail_if)]
     share = None if margin is None else parse_percent(str(margin), "margin")
     names = [str(one.study if isinstance(one, Result) else one) for one in what]
+    OPTIONS["decide_on"].check(decide_on)
     if not live:
         if options or pairs is not None or out is not None:
             given = [*options, *(["pairs"] if pairs is not None else []), *(["out"] if out else [])]
@@ -75,9 +80,15 @@ def compare(
                 hint=f"add live=True, or leave out {given[0]}",
                 option=given[0],
             )
-        document = stored(names, margin=MARGIN if share is None else share, fail_if=limits, anyway=anyway)
+        document = stored(
+            names,
+            margin=MARGIN if share is None else share,
+            fail_if=limits,
+            anyway=anyway,
+            decide_on=decide_on,
+        )
         return ComparisonResult(document, frames=frames)
-    asked = replace(build_request("synth", options), target=None)
+    asked = replace(build_request("synth", options), target=None, decide_on=decide_on)
     with restored_affinity():
         study = open_new(names, asked, pairs, share, limits, None if out is None else Path(out))
         shown = carry_out(study, CallbackProgress(progress))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,8 @@ class Arm:
         Settings that are in force during each run. Start options have no effect on a running server.
     first : int, optional
         Number of the round before this arm's first one.
+    isolated : bool, optional
+        Whether isolated latency decides, which leaves interference out.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class Arm:
         fleet: Fleet = HERE,
         levels: Sequence[Level] = (),
         first: int = 0,
+        *,
+        isolated: bool = False,
     ) -> None:
         self._knobs = [(one.knob, one.level) for one in levels]
         self._remote = [Setting(one.what, one.level) for one in levels] if fleet.serves else []
@@ -76,6 +80,7 @@ class Arm:
         self.target = target
         self.fleet = fleet
         self.first = first
+        self.isolated = isolated
         self.made: set[int] = set()
         """Rounds whose run this process made."""
 
@@ -99,20 +104,27 @@ class Arm:
 
     def excluded(self, number: int) -> Note | None:
         """Return why the run of this round is excluded; None if it counts."""
-        return why_excluded(self.study, self.first + number)
+        return why_excluded(self.study, self.first + number, isolated=self.isolated)
 
 
-def why_excluded(study: Study, number: int) -> Note | None:
+def why_excluded(study: Study, number: int, *, isolated: bool = False) -> Note | None:
     """Return why a run is excluded; None if it counts.
 
-    A server that fails or falls behind is a finding, so its run counts.
+    A server that fails or falls behind is a finding, so its run counts. If `isolated` latency decides,
+    interference excludes no run that has it.
     """
-    found = judge_run(study, number)
+    found = judge_run(study, number, isolated=isolated)
     servers = found.kind == "errors" or (found.kind == "short" and found.by in SERVERS_OWN)
     return None if found.is_sound or servers else found.note
 
 
-def make_rounds(arms: Mapping[str, Arm], seed: str, plan: MeasurePlan, talk: Talk) -> None:
+def make_rounds(
+    arms: Mapping[str, Arm],
+    seed: str,
+    plan: MeasurePlan,
+    talk: Talk,
+    is_enough: Callable[[int], bool] = lambda _: False,
+) -> None:
     """Make the runs that are missing, each round in a new random order, and report each run.
 
     Parameters
@@ -122,7 +134,9 @@ def make_rounds(arms: Mapping[str, Arm], seed: str, plan: MeasurePlan, talk: Tal
     seed : str
         Seed of the orders, the same when a study is resumed.
     plan : MeasurePlan
-        ``runs`` is the number of rounds that must count, ``remake`` the share that may be repeated.
+        ``runs`` is the number of rounds that must count, at most; ``remake`` the share that may be repeated.
+    is_enough : callable, optional
+        Called with the number of rounds that count after each of them. True ends the rounds.
     """
 
     def report(step: Step) -> None:
@@ -130,7 +144,7 @@ def make_rounds(arms: Mapping[str, Arm], seed: str, plan: MeasurePlan, talk: Tal
             why = f": its round is excluded and repeated: {step.why}" if step.why else ""
             talk.say(f"run {step.done} of {step.of}: {step.arm}{why}")
 
-    interleave(arms, seed, RepeatBudget(plan.runs[0], plan.remake), report)
+    interleave(arms, seed, RepeatBudget(plan.runs[1], plan.remake), report, is_enough)
 
 
 def announce(study: Study, plan: MeasurePlan, arms: str, runs: int, talk: Talk) -> None:
@@ -143,10 +157,12 @@ def announce(study: Study, plan: MeasurePlan, arms: str, runs: int, talk: Talk) 
     runs : int
         Runs in each round.
     """
-    rounds = plan.runs[0]
+    least, most = plan.runs
+    rounds = f"{most}" if least == most else f"{least} to {most}"
+    seconds = [numbers.seconds(count * runs * run_seconds(plan)) for count in dict.fromkeys(plan.runs)]
     talk.say(
         f"{arms}: {rounds} rounds of {numbers.plural(runs, 'run')}, {plan.duration_s:g} s each,"
-        f" about {numbers.seconds(rounds * runs * run_seconds(plan))}; study {study.folder}"
+        f" about {' to '.join(seconds)}; study {study.folder}"
     )
 
 

@@ -74,7 +74,10 @@ OWN = {
     "": ("--margin", "--anyway"),
 }
 """Options that belong to each mode; the last mode compares stored studies."""
-UNFIT = {"--set": {"--quick", "--schedule"}, "--batch": {"--quick", "--schedule", "--batching"}}
+UNFIT = {
+    "--set": {"--quick", "--schedule", "--decide-on"},
+    "--batch": {"--quick", "--schedule", "--batching", "--decide-on"},
+}
 """Options of a measurement that a mode refuses."""
 CLONE_RUNS = {"--connections", "--duration", "--warmup", "--server-cpus", "--seed"}
 """Options of a measurement that --clone allows."""
@@ -83,7 +86,7 @@ CLONE_RUNS = {"--connections", "--duration", "--warmup", "--server-cpus", "--see
 @add_request_options(
     MeasureRequest,
     before={"server_cpus": "live", "stamps": "pairs"},
-    without=("target", "runs", "precision", "decide_on", "verify_wire"),
+    without=("target", "runs", "precision", "verify_wire"),
 )
 def compare(
     asked: MeasureRequest,
@@ -143,8 +146,7 @@ def compare(
         int | None,
         integer_option(
             PROCEDURE,
-            "Valid runs of each arm; you can raise this later. [default: as many as needed to decide;"
-            " 10 with --live]",
+            "Valid runs of each arm; you can raise this later. [default: as many as needed to decide]",
         ),
     ] = None,
     margin: Annotated[
@@ -279,10 +281,10 @@ def _open_new(asked: MeasureRequest, what: tuple[str, ...], mode: str, options: 
     if options.batch is not None:
         intervals = None if options.batch == "auto" else options.batch
         return batching.open_new(request, intervals, options.pairs, options.by or "mean", options.out)
-    return _open_clone(request, what[0], given, options)
+    return _open_clone(request, what[0], options)
 
 
-def _open_clone(asked: MeasureRequest, original: str, given: set[str], options: Options) -> Study:
+def _open_clone(asked: MeasureRequest, original: str, options: Options) -> Study:
     from hindmost.commands.compare.clone.request import LOADS, PAIRS, open_new
 
     return open_new(
@@ -296,8 +298,8 @@ def _open_clone(asked: MeasureRequest, original: str, given: set[str], options: 
         out=options.out,
         seed=asked.seed,
         connections=asked.connections,
-        duration=asked.duration if "--duration" in given else "5s",
-        warmup=asked.warmup if "--warmup" in given else "1s",
+        duration=asked.duration or "5s",
+        warmup=asked.warmup or "1s",
         server_cpus=asked.server_cpus,
         remake=asked.remake or "50%",
     )
@@ -317,7 +319,7 @@ def _compare_stored(
     from hindmost.commands.compare.targets import MARGIN, compare, show
 
     if given := [
-        *asked.fixed_options(),
+        *(name for name in asked.fixed_options() if name != "--decide-on"),
         *([] if asked.remake is None else ["--remake"]),
         *options.list_given("pairs", "out"),
     ]:
@@ -341,6 +343,7 @@ def _compare_stored(
         margin=MARGIN if margin is None else margin,
         fail_if=options.limits,
         anyway=options.anyway,
+        decide_on=asked.decide_on,
     )
     return show(document, page)
 

@@ -89,25 +89,32 @@ def check_figure(by: str, plan: MeasurePlan) -> None:
         )
 
 
-def judge_run(study: Study, number: int, against: Mapping[str, float] | None = None) -> RunStatus:
+def judge_run(
+    study: Study, number: int, against: Mapping[str, float] | None = None, *, isolated: bool = False
+) -> RunStatus:
     """Judge whether the host or the client disturbed a stored run.
 
     Parameters
     ----------
     against : mapping of str to float, optional
         Latencies in microseconds, by quantile, with which send delays are compared; default: the run's own.
+    isolated : bool
+        Whether isolated latency decides, which leaves interference out.
     """
-    return _judge(study.folder, number, None if against is None else tuple(against.items()))
+    return _judge(study.folder, number, None if against is None else tuple(against.items()), isolated)
 
 
 @cache
-def _judge(folder: Path, number: int, against: tuple[tuple[str, float], ...] | None) -> RunStatus:
+def _judge(
+    folder: Path, number: int, against: tuple[tuple[str, float], ...] | None, isolated: bool
+) -> RunStatus:
     # A stored run never changes, and reading one takes a tenth of a second.
     study = Study.open(folder)
     run = study.run(number)
     assert run is not None
     plan = plan_of(study)
-    return status(run_figures(run, plan), plan, against=None if against is None else dict(against))
+    known = None if against is None else dict(against)
+    return status(run_figures(run, plan), plan, against=known, isolated=isolated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,10 @@ CODES: dict[str, Code] = {
     "side-not-valid": Code(
         "One of the measurements is not valid on its own.", "Read its report, or repeat that measurement."
     ),
-    "excluded-rounds": Code("Every round had interference, so no round was excluded.", "Use a quieter host."),
+    "excluded-rounds": Code(
+        "Every round had interference. Latency contains it; isolated latency leaves it out.",
+        "Use a quieter host.",
+    ),
     "measured-apart": Code(
         "The measurements were made hours apart, so the host may have changed.",
         "Alternate both with `hindmost compare --live`.",

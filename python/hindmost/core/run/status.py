@@ -7,8 +7,8 @@ latency of the run itself. `hindmost.core.run.limits` has the limits and their r
 One rule holds for all studies: a run with more interference than the limits allow (``kind`` is ``host``) is
 excluded. It is kept, counted and shown, and repeated as far as the budget allows (`RepeatBudget`,
 ``--remake``; with 0, such runs count like all others). Isolated latency needs no such rule: it uses every run
-that it does not refuse itself. Comparisons and searches exclude runs for other reasons too. `run/verdict`
-decides what that means for the whole result.
+that it does not refuse itself, and so does a comparison that it decides (``isolated``). Comparisons and
+searches exclude runs for other reasons too. `run/verdict` decides what that means for the whole result.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class RunStatus:
 
 
 COUNTED = RunStatus()
+LEFT_OUT_BY_ISOLATED = ("steal-time", "run-delay", "late-sends")
+"""Codes of interference that isolated latency leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ def status(
     *,
     against: Mapping[str, float] | None = None,
     errors_judged: bool = False,
+    isolated: bool = False,
 ) -> RunStatus:
     """Decide whether one run counts.
 
@@ -127,11 +130,18 @@ def status(
         delay that is a large share of one disqualifies the run.
     errors_judged : bool
         The study's question is the share of errors, so errors do not disqualify a run.
+    isolated : bool
+        The study is decided by isolated latency, so interference disqualifies no run that has it.
     """
     for finding in _findings(run, plan, against or {}, errors_judged=errors_judged):
-        if finding.kind != "host" or plan.remake:
+        left_out = isolated and finding.code in LEFT_OUT_BY_ISOLATED and _has_isolated(run)
+        if finding.kind != "host" or (plan.remake and not left_out):
             return finding
     return COUNTED
+
+
+def _has_isolated(run: RunFigures) -> bool:
+    return run.isolated is not None and run.isolated.refused is None and bool(run.isolated.values)
 
 
 def _findings(

@@ -7,8 +7,8 @@
     round 3    again     original  clone       a round with an excluded run is repeated
 
 A round with two arms is a pair. Only whole rounds count, so one excluded run (`run.status`) costs its
-round. Rounds are made until as many count as were requested, or the budget is spent (`RepeatBudget`). Stored
-runs are not repeated, so an interrupted study resumes where it stopped.
+round. Rounds are made until as many count as were requested, the study has decided, or the budget is spent
+(`RepeatBudget`). Stored runs are not repeated, so an interrupted study resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ def interleave(
     seed: str,
     budget: RepeatBudget,
     on_step: Callable[[Step], None] = lambda _: None,
+    is_enough: Callable[[int], bool] = lambda _: False,
 ) -> Rounds:
     """Make rounds until enough count, or the budget is spent.
 
@@ -96,6 +97,9 @@ def interleave(
         Number of rounds that must count, and how many may be repeated.
     on_step : callable, optional
         Called after each run, stored ones included.
+    is_enough : callable, optional
+        Called with the number of rounds that count after each of them, stored ones included. True ends the
+        rounds.
     """
     rounds = Rounds()
     done = 0
@@ -115,8 +119,8 @@ def interleave(
             whys += [why] if why is not None else []
         if whys:
             rounds.excluded[number] = whys[0]
-        else:
-            rounds.counted.append(number)
-        if len(rounds.counted) >= budget.requested:
+            continue
+        rounds.counted.append(number)
+        if len(rounds.counted) >= budget.requested or is_enough(len(rounds.counted)):
             break
     return rounds

@@ -6,6 +6,9 @@ percentile is *same* if the 90 % interval of its ratio lies within the margin (t
 is *slower* or *faster* if the 95 % interval excludes 1 and p, adjusted for all percentiles together, is below
 5 %. Otherwise it is *undecided*, with an estimate of how many more runs would decide.
 
+Pairs of different precision are weighted (`pair_errors`). If a study looks at its runs more than once, each
+look has its own `level` (`looks`), at which its intervals and its p hold.
+
 Simulated, four percentiles of a run that share .8 of their scatter, sd 3 % of runs, margin 5 %, 400 studies
 of arms and 300 of pairs (`tests/stats/test_contrast.py` regenerates them). Columns: share with any percentile
 called slower or faster if nothing differs (in brackets: by unadjusted p), and if all are 10 % slower; share
@@ -35,6 +38,7 @@ import numpy as np
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.ranks import signed_rank_interval
 from hindmost.stats.runs.intervals import check_values
+from hindmost.stats.runs.pair_errors import pair_errors
 from hindmost.stats.runs.relabelling import relabelling_test
 from hindmost.stats.runs.verdicts import more_runs
 from hindmost.stats.shifts import shift_interval
@@ -43,22 +47,20 @@ from hindmost.stats.tables import Floats, RunValues
 Word = Literal["same", "slower", "faster", "undecided"]
 
 CONFIDENCE = 0.95
-EQUIVALENT = 0.90
-"""Two one-sided tests at 5 % each."""
 LEVEL = 0.05
 LEAST_RUNS, LEAST_PAIRS = 4, 6
 """With fewer runs of an arm, or pairs, there is no 95 % interval by ranks."""
 
 
-def least_pairs(comparisons: int = 1) -> int:
-    """Return the fewest pairs that can separate `comparisons` arms from a first at 95 % together.
+def least_pairs(comparisons: int = 1, level: float = LEVEL) -> int:
+    """Return the fewest pairs that can separate `comparisons` arms from a first, at an error of `level`.
 
     If all n pairs agree, flipping signs gives a p-value of 2 / 2^n, and no smaller one.
 
     >>> [least_pairs(sides) for sides in (1, 2, 7, 50)]
     [6, 7, 9, 11]
     """
-    return max(LEAST_PAIRS, math.floor(math.log2(2.0 * comparisons / LEVEL)) + 1)
+    return max(LEAST_PAIRS, math.floor(math.log2(2.0 * comparisons / level)) + 1)
 
 
 _Z_DECIDES = 1.96 + 0.8416
@@ -72,7 +74,8 @@ class Contrast:
     Attributes
     ----------
     ratio : Estimate
-        Second over first, for a typical run (or pair). Infinite if the second is infinitely late.
+        Second over first, for a typical run (or pair). Infinite if the second is infinitely late. The
+        interval holds at all looks of the study together.
     difference : Estimate
         Second minus first, in the unit of the values.
     within : tuple of float
@@ -82,7 +85,7 @@ class Contrast:
     p_textbook : float
         Mann and Whitney's, or Wilcoxon's for pairs (scipy).
     adjusted : float
-        `p` for all percentiles and all comparisons together.
+        `p` for all percentiles, comparisons and looks together.
     word : str
         The conclusion.
     more : int or None
@@ -106,7 +109,9 @@ def contrasts(
     margin: float = 0.05,
     *,
     paired: bool = False,
+    errors: Mapping[str, RunValues] | None = None,
     comparisons: int = 1,
+    level: float = LEVEL,
     seed: int = 1,
 ) -> dict[str, Contrast]:
     """Compare two arms.
@@ -120,8 +125,13 @@ def contrasts(
         Ratios from ``1 / (1 + margin)`` to ``1 + margin`` count as the same. Fix it beforehand.
     paired
         Whether runs with the same index were made one after the other.
+    errors
+        By percentile, the standard error of each pair's log ratio from the requests of its runs; NaN if
+        unknown. Default: pairs are equally precise.
     comparisons
         Number of arms compared with the first: p-values are adjusted for them.
+    level
+        Error of this look: a part of 5 % if the study may look more than once (`looks.error_of_look`).
     seed
         Random seed of the relabellings.
 
@@ -150,47 +160,66 @@ def contrasts(
     sides = {name: both for name, both in sides.items() if not all(np.isinf(side).any() for side in both)}
     if not sides:
         return {}
+    scales = None
+    if paired:
+        known = errors or {}
+        scales = {name: pair_errors(np.log(b) - np.log(a), known.get(name)) for name, (a, b) in sides.items()}
     tested = relabelling_test(
-        [a for a, _ in sides.values()], [b for _, b in sides.values()], paired=paired, seed=seed
+        [a for a, _ in sides.values()],
+        [b for _, b in sides.values()],
+        paired=paired,
+        errors=None if scales is None else list(scales.values()),
+        seed=seed,
     )
     return {
         name: _contrast(
             a,
             b,
             margin,
-            (p, min(1.0, comparisons * adjusted)),
-            least=least_pairs(comparisons) if paired else LEAST_RUNS,
-            paired=paired,
+            (p, min(1.0, comparisons * adjusted * LEVEL / level)),
+            least=least_pairs(comparisons, level) if paired else LEAST_RUNS,
+            level=level,
+            scales=None if scales is None else scales[name],
         )
         for (name, (a, b)), p, adjusted in zip(sides.items(), tested.p, tested.adjusted, strict=True)
     }
 
 
 def _contrast(
-    a: Floats, b: Floats, margin: float, ps: tuple[float, float], *, least: int, paired: bool
+    a: Floats,
+    b: Floats,
+    margin: float,
+    ps: tuple[float, float],
+    *,
+    least: int,
+    level: float,
+    scales: Floats | None,
 ) -> Contrast:
+    """Compare one percentile. `scales`: errors of pairs; None if the runs are not paired."""
     log_a, log_b = np.log(a), np.log(b)
-    logs = _shift(log_a, log_b, CONFIDENCE, paired=paired)
+    logs = _shift(log_a, log_b, 1.0 - level, scales)
     value, low, high = (math.exp(one) for one in logs)
     n = min(a.size, b.size)
-    _, *ends = _shift(log_a, log_b, EQUIVALENT, paired=paired)
+    _, *ends = _shift(log_a, log_b, 1.0 - 2.0 * level, scales)  # two one-sided tests
     within = (math.exp(ends[0]), math.exp(ends[1]))
     word = _classify(low, high, within, margin, ps[1])
     more = 0 if word != "undecided" else _more(logs, margin, n, ps[1], least)
     return Contrast(
         Estimate(value, low, high, n, CONFIDENCE),
-        Estimate(*_shift(a, b, CONFIDENCE, paired=paired), n, CONFIDENCE),
+        Estimate(*_shift(a, b, 1.0 - level, scales), n, CONFIDENCE),
         within,
         ps[0],
-        _replica(log_a, log_b, paired=paired),
+        _replica(log_a, log_b, paired=scales is not None),
         ps[1],
         word,
         more,
     )
 
 
-def _shift(a: Floats, b: Floats, confidence: float, *, paired: bool) -> tuple[float, float, float]:
-    return signed_rank_interval(b - a, confidence) if paired else shift_interval(a, b, confidence)
+def _shift(a: Floats, b: Floats, confidence: float, scales: Floats | None) -> tuple[float, float, float]:
+    if scales is None:
+        return shift_interval(a, b, confidence)
+    return signed_rank_interval(b - a, confidence, scales)
 
 
 def _classify(low: float, high: float, within: tuple[float, float], margin: float, adjusted: float) -> Word:

@@ -7,7 +7,8 @@ percentiles, for which Holm's procedure would adjust as if they were independent
 - Runs of two studies: all choices of the runs of the first arm, or a random sample of them. The statistic is
   Brunner and Munzel's: studentised ranks, so that a difference in scatter alone is not significant (Neubert
   and Brunner, Comput. Stat. Data Anal. 51 (2007) 5192).
-- Pairs: all choices of signs; the statistic is Wilcoxon's sum of signed ranks.
+- Pairs: all choices of signs; the statistic is Wilcoxon's sum of signed ranks, of log ratios divided by their
+  errors if these are known (`pair_errors`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,12 @@ class RelabellingTest:
 
 
 def relabelling_test(
-    first: Sequence[RunValues], second: Sequence[RunValues], *, paired: bool, seed: int = 1
+    first: Sequence[RunValues],
+    second: Sequence[RunValues],
+    *,
+    paired: bool,
+    errors: Sequence[Floats] | None = None,
+    seed: int = 1,
 ) -> RelabellingTest:
     """Test the null that relabelling runs changes nothing, for several figures of the same runs.
 
@@ -47,6 +53,8 @@ def relabelling_test(
         For each figure one value per run, runs in the same order for all figures; may be infinite.
     paired
         Whether runs with the same index form a pair.
+    errors
+        For each figure the standard error of each pair's log ratio, up to a common factor. Default: equal.
     seed
         Random seed of the relabellings.
 
@@ -68,7 +76,8 @@ def relabelling_test(
         raise ValueError(f"expected the same figures, got {x.shape[0]} and {y.shape[0]}")
     if paired and x.shape != y.shape:
         raise ValueError(f"expected pairs, got {x.shape[1]} and {y.shape[1]} runs")
-    seen, others = _signs(x, y, seed) if paired else _choices(x, y, seed)
+    scales = np.ones_like(x) if errors is None else np.stack(errors)
+    seen, others = _signs(x, y, scales, seed) if paired else _choices(x, y, seed)
     # Rounding makes sums equal that were added in a different order.
     seen, others = np.abs(seen).round(9), np.abs(others).round(9)
     p = (1.0 + (others >= seen).sum(axis=0)) / (1.0 + len(others))
@@ -112,14 +121,14 @@ def _moments(chosen: Floats, n: int, whole: int) -> tuple[Floats, Floats]:
     return total / (n * whole), squares / (n * whole**2) / max(n - 1, 1) / n
 
 
-def _signs(x: Floats, y: Floats, seed: int) -> tuple[Floats, Floats]:
+def _signs(x: Floats, y: Floats, scales: Floats, seed: int) -> tuple[Floats, Floats]:
     """Return the sum of signed ranks for the data, and with all other signs; columns are figures."""
     from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
     pairs = x.shape[1]
     same = x == y  # includes runs that are infinitely late in both
     with np.errstate(invalid="ignore"):
-        gaps = np.where(same, 0.0, np.log(y) - np.log(x))
+        gaps = np.where(same, 0.0, np.log(y) - np.log(x)) / scales
     ranks = np.sign(gaps) * np.stack([rankdata(row) for row in np.abs(gaps)])
     if 2**pairs <= DRAWS + 1:
         bits = (np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1

@@ -40,8 +40,9 @@ class Contrast(Document):
     """One percentile of a side compared with the first side's.
 
     ``p`` from relabelling runs (pairs: flipping signs), ``p_textbook`` Mann and Whitney's (pairs:
-    Wilcoxon's), ``adjusted``: `p` for all percentiles and sides together. ``more``: approximate additional
-    runs per side that would decide it; null if no feasible number would. ``why``: what prevents a conclusion.
+    Wilcoxon's), ``adjusted``: `p` for all percentiles, sides and looks together. ``more``: approximate
+    additional runs per side that would decide it; null if no feasible number would. ``why``: what prevents a
+    conclusion.
     """
 
     ratio: Ratio
@@ -59,7 +60,7 @@ class Side(Document):
 
     ``label``: its unique name here; ``folder``: of its study. ``values_us``: by percentile, one figure per
     run that counts, in the order of ``runs``, their numbers; ``isolated_values_us``: for the runs with
-    isolated latency. ``verdict``: of its measurement.
+    isolated latency; latency stands for it in undisturbed runs without it. ``verdict``: of its measurement.
     """
 
     label: str
@@ -80,11 +81,15 @@ class Side(Document):
 
 
 class Against(Document):
-    """A side compared with the first. ``pairs``: rounds that count, null if runs are not paired."""
+    """A side compared with the first.
+
+    ``pairs``: rounds that count for what the comparison was decided on, null if runs are not paired.
+    """
 
     side: str
     runs: tuple[Count, Count]
     pairs: Count | None
+    decided_on: Literal["isolated", "latency"]
     verdict: Outcome
     text: str
     latency: dict[Label, Contrast]
@@ -120,7 +125,9 @@ class Limit(Document):
 class Comparison(Document):
     """Whether servers, settings or versions are equally fast, percentile by percentile.
 
-    ``left_out``: excluded rounds (``values.round``), and why; ``unlike``: the gravest first.
+    ``looks``: numbers of rounds at which a live comparison may end; ``look_error``: the error that this look
+    may make, so that all looks together make at most 1 - ``confidence``. ``left_out``: excluded rounds
+    (``values.round``), and why; ``unlike``: the gravest first.
     """
 
     schema: Literal["hindmost.compare/2"]
@@ -130,6 +137,8 @@ class Comparison(Document):
     study: str | None
     margin: Share
     confidence: Share
+    looks: list[Count]
+    look_error: Share
     verdict: Outcome
     headline: str
     reasons: list[Reason]

@@ -8,6 +8,7 @@ from pathlib import Path
 from hindmost.commands.compare.arms import Arm, announce, make_rounds
 from hindmost.commands.compare.documents.targets import Comparison
 from hindmost.commands.compare.targets.answer import answer
+from hindmost.commands.compare.targets.decision import is_decided
 from hindmost.commands.compare.targets.limits import exit_code
 from hindmost.commands.compare.targets.request import TargetsRequest
 from hindmost.commands.compare.view.targets import view
@@ -29,12 +30,20 @@ def run(study: Study, talk: Talk) -> Comparison:
     """Make the runs that are missing; return the answer."""
     plan, request = plan_of(study), TargetsRequest.read(study)
     announce(study, plan, " against ".join(request.labels), len(request.plans), talk)
+
+    def is_enough(counted: int) -> bool:
+        if counted not in request.looks[:-1]:
+            return False
+        found = answer(study, counted)
+        talk.say(f"after {counted} rounds: {found.headline}")
+        return is_decided(found)
+
     with fleet_of(plan, talk.say) as fleet:
-        arms = {
-            label: Arm(open_part(study, study.folder / str(place), one), one, parse_target(one.target), fleet)
-            for place, (label, one) in enumerate(zip(request.labels, request.plans, strict=True), 1)
-        }
-        make_rounds(arms, f"{plan.seed} comparison", plan, talk)
+        arms = {}
+        for place, (label, one) in enumerate(zip(request.labels, request.plans, strict=True), 1):
+            part, target = open_part(study, study.folder / str(place), one), parse_target(one.target)
+            arms[label] = Arm(part, one, target, fleet, isolated=request.decide_on == "isolated")
+        make_rounds(arms, f"{plan.seed} comparison", plan, talk, is_enough)
     return answer(study)
 
 

@@ -27,7 +27,8 @@ def judge_limits(limits: Sequence[ChangeLimit], against: Sequence[Against]) -> l
 
 
 def _judge(limit: ChangeLimit, arm: Against) -> Limit:
-    contrast = _contrast(limit, arm)
+    isolated = limit.isolated or (arm.decided_on == "isolated" and limit.figure in arm.isolated)
+    contrast = _contrast(limit, arm, isolated=isolated)
     ratio, difference = contrast.ratio, contrast.difference_us
     if limit.unit == "share":
         value, low, high = ((None if x is None else x - 1.0) for x in (ratio.value, ratio.low, ratio.high))
@@ -37,7 +38,8 @@ def _judge(limit: ChangeLimit, arm: Against) -> Limit:
         result: Result = "crossed" if limit.above else "held"
     else:
         result = "undecided" if contrast.why else _result(limit, low, high)
-    said = f"{arm.side}: {limit.figure} {_format(limit, value)}"
+    figure = f"isolated {limit.figure}" if isolated else limit.figure
+    said = f"{arm.side}: {figure} {_format(limit, value)}"
     if low is not None or high is not None:
         said += f" [{_format(limit, low)}, {_format(limit, high)}]"
     return Limit(
@@ -53,8 +55,8 @@ def _judge(limit: ChangeLimit, arm: Against) -> Limit:
     )
 
 
-def _contrast(limit: ChangeLimit, arm: Against) -> Contrast:
-    table = arm.isolated if limit.isolated else arm.latency
+def _contrast(limit: ChangeLimit, arm: Against, *, isolated: bool) -> Contrast:
+    table = arm.isolated if isolated else arm.latency
     if limit.figure in table:
         return table[limit.figure]
     figure = f"isolated {limit.figure}" if limit.isolated else limit.figure

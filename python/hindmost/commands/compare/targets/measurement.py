@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from hindmost.commands.measure.answer import answer
 from hindmost.core.notes import Note
 from hindmost.core.plan import share
 from hindmost.core.store import Study, name_of
+from hindmost.core.store.estimates import Value
 from hindmost.core.store.measure import Curve, Measure
 from hindmost.core.store.reading import load
 from hindmost.core.store.types import Reason
@@ -23,6 +25,10 @@ from hindmost.stats import Middle
 from hindmost.stats.runs.contrast import CONFIDENCE
 from hindmost.stats.tables import binomial_bounds
 
+Row = Mapping[str, Value]
+"""The figures of one run by percentile, with their intervals within the run."""
+ERRORS_WIDE = 2.0 * 1.96
+"""Width of a 95 % interval in standard errors."""
 RATE_NOT_REACHED = ("rate-not-reached", "rate_unmet")
 """Codes of that reason; the second is in results that version 0.1 stored."""
 
@@ -63,22 +69,23 @@ class Measurement:
         }
         return cast("Columns", columns)
 
-    def isolated_by_run(self) -> dict[int, Mapping[str, float]]:
+    def isolated_by_run(self) -> dict[int, Row]:
         """Return the isolated latency of each run that has all of the study's percentiles."""
         names = self.result.isolated.latency_us if self.result.isolated else {}
         runs = {run.run: run.isolated.isolated_us for run in self.result.runs if run.isolated}
         return {
-            number: values
+            number: {name: run[name] for name in names}
             for number, run in runs.items()
-            if (values := {name: us for name in names if name in run and (us := run[name].value) is not None})
-            and len(values) == len(names)
+            if names and all(name in run and run[name].value is not None for name in names)
         }
 
-    def isolated_latency(self, numbers: Sequence[int]) -> Columns:
-        """Return the isolated latency of these runs by percentile; empty without runs."""
-        runs = self.isolated_by_run()
-        names = list(next(iter(runs.values()), ())) if numbers else []
-        return {name: [runs[number][name] for number in numbers] for name in names}
+    def latency_by_run(self, numbers: Sequence[int]) -> dict[int, Row]:
+        """Return the latency of these runs; its precision within a run is left open."""
+        runs = {run.run: run.latency_us for run in self.result.runs}
+        return {
+            number: {name: Value(value=us, low=None, high=None) for name, us in runs[number].items()}
+            for number in numbers
+        }
 
     def unanswered_share(self, numbers: Sequence[int]) -> float:
         """Return the lower bound of the share of these runs' requests that were never answered."""
@@ -86,8 +93,8 @@ class Measurement:
         missing, scheduled = (sum(share("unanswered", one)[place] for one in counts) for place in (0, 1))
         return float(binomial_bounds(missing, scheduled, CONFIDENCE)[0])
 
-    def faults(self) -> dict[str, Note]:
-        """Return why figures cannot be compared, by percentile; ``*`` means all of them."""
+    def faults(self, *, isolated: bool = False) -> dict[str, Note]:
+        """Return why latency, or isolated latency, cannot be compared, by percentile; ``*`` means all."""
         grave = [one for one in self.result.reasons if one.level == "invalid"]
         failing = next((one for one in grave if one.code == "errors"), None)
         if failing is not None:
@@ -96,24 +103,25 @@ class Measurement:
         distorting = [one for one in grave if not (own and one.code in RATE_NOT_REACHED)]
         if not distorting:
             return {}
+        estimates = self.result.latency_us
+        if isolated:
+            estimates = self.result.isolated.latency_us if self.result.isolated else {}
         return {
-            name: self._fault(distorting[0])
-            for name, one in self.result.latency_us.items()
-            if one.verdict == "invalid"
+            name: self._fault(distorting[0]) for name, one in estimates.items() if one.verdict == "invalid"
         }
 
     def _fault(self, reason: Reason) -> Note:
         text = f"{self.label}: {shorten(reason.text)}"
         return Note(reason.code, text, {**(reason.values or {}), "side": self.label})
 
-    @property
-    def is_distorted(self) -> bool:
-        """Whether the instrument distorted figures."""
-        return bool(self.faults()) and "*" not in self.faults()
+    def is_distorted(self, *, isolated: bool = False) -> bool:
+        """Whether the instrument distorted latency, or isolated latency."""
+        faults = self.faults(isolated=isolated)
+        return bool(faults) and "*" not in faults
 
-    def document(self, numbers: Sequence[int], isolated: Sequence[int]) -> Side:
+    def document(self, numbers: Sequence[int], isolated: Mapping[int, Row]) -> Side:
         """Return the arm as ``hindmost.compare/2`` has it, with the figures of the runs in the ratios."""
-        columns, isolated_columns = self.latency(numbers), self.isolated_latency(isolated)
+        columns, isolated_columns = self.latency(numbers), columns_of(isolated)
         manifest = self.study.manifest
         middle: Middle = self.result.over_runs.about if self.result.over_runs else "mean"
         return Side(
@@ -133,6 +141,31 @@ class Measurement:
             isolated_values_us={name: list(column) for name, column in isolated_columns.items()},
             distribution=self.result.distributions.latency or Curve(q=[], us=[]),
         )
+
+
+def columns_of(rows: Mapping[int, Row]) -> Columns:
+    """Return the values of runs by percentile; percentiles that a run lacks are left out."""
+    return {
+        name: cast("list[float]", [row[name].value for row in rows.values()]) for name in shared_names(rows)
+    }
+
+
+def errors_of(rows: Mapping[int, Row]) -> Columns:
+    """Return the standard errors of the logarithms of these values within their runs; NaN if unknown."""
+    return {name: [_log_error(row[name]) for row in rows.values()] for name in shared_names(rows)}
+
+
+def shared_names(rows: Mapping[int, Row]) -> list[str]:
+    """Return the percentiles that all runs have."""
+    listed = list(rows.values())
+    return [name for name in listed[0] if all(name in row for row in listed)] if listed else []
+
+
+def _log_error(value: Value) -> float:
+    low, high = value.low, value.high
+    if low is None or high is None or not 0.0 < low <= high < math.inf:
+        return math.nan
+    return (math.log(high) - math.log(low)) / ERRORS_WIDE
 
 
 def load_measurements(folders: Sequence[Path]) -> list[Measurement]:

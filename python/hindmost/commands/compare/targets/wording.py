@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hindmost.commands.compare.documents.targets import Against, Contrast
+from hindmost.commands.compare.targets.decision import deciding_contrasts
 from hindmost.present import numbers
 
 FACTOR = 2.0
@@ -13,8 +14,20 @@ WITHIN_REACH = 200
 """Most additional runs or pairs that are worth a suggestion: about half an hour."""
 
 
-def describe_arm(table: Mapping[str, Contrast], margin: float, unit: str) -> str:
-    """Describe all percentiles of an arm, different ones first; `unit` is ``run`` or ``pair``."""
+def describe_arm(one: Against, margin: float) -> str:
+    """Describe all percentiles of an arm, those of the latency that decides first."""
+    unit = "run" if one.pairs is None else "pair"
+    latency = _describe_table(one.latency, margin, unit)
+    if not one.isolated:
+        return latency
+    isolated = _describe_table(one.isolated, margin, unit)
+    if one.decided_on == "isolated":
+        return f"isolated: {isolated}. Latency: {latency}"
+    return f"{latency}. Isolated: {isolated}"
+
+
+def _describe_table(table: Mapping[str, Contrast], margin: float, unit: str) -> str:
+    """Describe all percentiles, different ones first; `unit` is ``run`` or ``pair``."""
     parts = [
         f"{name} {one.word} by {_amount(one)}"
         for name, one in table.items()
@@ -81,6 +94,5 @@ def headline(against: Sequence[Against], first: str, margin: float) -> str:
 def _direction(one: Against) -> str:
     if one.verdict != "different":
         return one.verdict
-    contrasts = (*one.latency.values(), *one.isolated.values())
-    words = {contrast.word for contrast in contrasts} & {"slower", "faster"}
+    words = {contrast.word for contrast in deciding_contrasts(one).values()} & {"slower", "faster"}
     return words.pop() if len(words) == 1 else "different"

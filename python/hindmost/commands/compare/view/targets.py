@@ -68,8 +68,9 @@ def _percentiles(doc: Comparison) -> Iterator[Block]:
     unit = "pair of runs" if doc.how == "live" else "run"
     over = "interleaved pairs of runs" if doc.how == "live" else "runs"
     yield percentiles(doc)
+    rows = "all rows and looks" if doc.looks else "all rows"
     yield Text(
-        f"{numbers.percent(doc.confidence)} intervals over {over}, by ranks; p adjusted for all rows; same:"
+        f"{numbers.percent(doc.confidence)} intervals over {over}, by ranks; p adjusted for {rows}; same:"
         f" within {numbers.percent(doc.margin)}",
         "muted",
     )
@@ -79,7 +80,13 @@ def _percentiles(doc: Comparison) -> Iterator[Block]:
         f"Latency from the scheduled time of a request. Ratio and difference: of a typical {unit}. Same means"
         f" that the 90{numbers.THIN}% interval of the ratio lies within the margin."
     )
-    about += " Isolated latency excludes interference, which counts as censoring." if isolated else ""
+    if isolated:
+        about += " Isolated latency excludes interference, which counts as censoring."
+    if any(one.decided_on == "isolated" for one in doc.against):
+        about += " It decides; a pair counts the more, the more precise it is."
+    if doc.looks:
+        looks = " or ".join(map(str, doc.looks))
+        about += f" A look after {looks} rounds may decide; intervals and p hold for all looks together."
     yield Only("page", [Text(about, "muted")])
     yield from list_excluded([one.text for one in doc.left_out])
     yield Details(
@@ -125,4 +132,7 @@ def _describe(side: Side) -> str:
     runs = numbers.plural(len(side.runs), "run")
     if side.made != len(side.runs):
         runs += f" of {side.made}"
+    isolated = len(next(iter(side.isolated_values_us.values()), ()))
+    if isolated not in (0, len(side.runs)):
+        runs += f" ({isolated} with isolated latency)"
     return f"{side.target.name} at {rate}, {runs}, {side.verdict}"

@@ -32,9 +32,10 @@ class Line(NamedTuple):
 
 
 def lines(doc: Comparison) -> list[Line]:
-    """Return the contrasts of all percentiles and arms, first of latency, then of isolated latency."""
+    """Return the contrasts of all percentiles and arms, those of the latency that decides first."""
     found = []
-    for isolated in (False, True):
+    decides = any(one.decided_on == "isolated" for one in doc.against)
+    for isolated in (decides, not decides):
         tables = [one.isolated if isolated else one.latency for one in doc.against]
         for figure in sorted({figure for table in tables for figure in table}, key=numbers.label_order):
             name = f"isolated {figure}" if isolated else figure

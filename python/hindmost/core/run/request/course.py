@@ -133,10 +133,22 @@ class CourseOptions:
             may_change=True,
         ),
     ] = None
-    duration: Annotated[str, Option("Procedure", "TIME", "Length of the measurement in each run.")] = "10s"
-    warmup: Annotated[str, Option("Procedure", "TIME", "Length of the warm-up, or auto: until steady.")] = (
-        "auto"
-    )
+    duration: Annotated[
+        str | None,
+        Option(
+            "Procedure",
+            "TIME",
+            "Length of the measurement in each run. [default: 10s; shorter with compare --live]",
+        ),
+    ] = None
+    warmup: Annotated[
+        str | None,
+        Option(
+            "Procedure",
+            "TIME",
+            "Length of the warm-up, or auto: until steady. [default: auto; shorter with compare --live]",
+        ),
+    ] = None
     quantiles: Annotated[str, Option("Procedure", "LIST", "Percentiles to report.")] = "50,95,99,99.9"
     stamps: Annotated[
         str,

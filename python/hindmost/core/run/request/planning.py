@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hindmost.core.plan.schedules import Points
     from hindmost.core.targets import Attached, Managed
 
+DURATION = "10s"
 DEFAULT_RATE_PER_S = 10_000.0
 WEB_RATE_PER_S = 100.0
 """For web servers of other people, who may not expect load."""
@@ -70,7 +71,7 @@ def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
     arrivals = parse_law(request.arrivals)
     if isinstance(arrivals, dict) and "file" in arrivals:
         arrivals["file"] = str(Path(arrivals["file"]).absolute())
-    duration_s = parse_duration(request.duration, "duration", LEAST_MEASURED_S)
+    duration_s = parse_duration(request.duration or DURATION, "duration", LEAST_MEASURED_S)
     schedule, own_rate = _schedule(request, duration_s)
     replay = None if request.closed else replay_of(arrivals)
     web = not target.managed and ENTRIES[target.protocol].mix.paths
@@ -117,7 +118,7 @@ def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
         requests_per_connection=request.requests_per_connection,
         batching=parse_batching(request.batching),
         duration_s=duration_s,
-        warmup="auto" if request.warmup == "auto" else parse_duration(request.warmup, "warm-up"),
+        warmup="auto" if request.warmup in (None, "auto") else parse_duration(request.warmup, "warm-up"),
         timeout_s=parse_duration(request.timeout, "timeout", 0.001),
         stream=request.stream,
         quantiles=parse_quantiles(request.quantiles),
