@@ -19,6 +19,7 @@ from hindmost.commands.compare import arms
 from hindmost.commands.compare.documents.targets import Comparison
 from hindmost.commands.compare.targets import TargetsRequest, answer, kind, open_new, reopen, request
 from hindmost.core.results.call import restored_affinity
+from hindmost.core.run.making import make_run
 from hindmost.core.study.talk import Silent
 from hindmost.stats.runs.looks import error_of_look
 
@@ -113,12 +114,17 @@ def test_raw_latency_needs_undisturbed_rounds(live):
     assert reason.level == "inconclusive"
 
 
-def test_without_isolated_latency_disturbed_rounds_do_not_count(live):
-    study, found = live(Host(disturbed=0.4, share=0.05))
+def test_without_isolated_latency_disturbed_rounds_do_not_count_and_a_reason_says_why(live, monkeypatch):
+    monkeypatch.setattr(arms, "make_run", make_run)  # nothing is known about the server's CPUs
+    study, found = live(Host(disturbed=0.4, share=0.05, watched=True))
     (second,) = found.against
     assert (second.decided_on, second.isolated) == ("latency", {})
     assert second.pairs == count_runs(study) // 2 - len(found.left_out) > 0
     assert {one.code for one in found.left_out} == {"steal-time"}
+    refused = [one for one in found.reasons if one.code == "unknown-server-cpus"]
+    assert [(one.level, one.values["side"]) for one in refused] == [
+        ("note", one.label) for one in found.sides
+    ]
 
 
 def test_a_request_of_an_older_version_has_one_look_with_the_whole_error():

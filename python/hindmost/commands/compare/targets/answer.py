@@ -183,6 +183,8 @@ def answer(study: Study, most: int | None = None) -> Comparison:
     if not undisturbed.valid:
         by_isolated = isolated and bool(rounds.valid and runs[0][1])
         reasons.insert(0, _reason_of_rounds(undisturbed, decides=not by_isolated))
+    if isolated and rounds.excluded:
+        reasons += _reasons_of_refusals(arms)
     limits, differences = parse_changes(request.fail_if), find_differences(arms)
     document = _document(arms, runs, method, limits, reasons, differences)
     left_out = [
@@ -383,6 +385,20 @@ def _reason_of_rounds(rounds: CompleteRounds, *, decides: bool) -> Reason:
         return _reason("excluded-rounds", text, level="inconclusive", **values)
     text = f"all rounds had interference, which latency contains and isolated latency leaves out: {why}"
     return _reason("excluded-rounds", text, **values)
+
+
+def _reasons_of_refusals(arms: Sequence[Measurement]) -> list[Reason]:
+    """Return why an arm has no isolated latency, with which rounds with interference would count."""
+    return [
+        _reason(
+            why.code,
+            f"{arm.label} has no isolated latency, so rounds with interference do not count: {why.text}",
+            f"isolated latency needs {why.need}",
+            **{**(why.values or {}), "side": arm.label},
+        )
+        for arm in arms
+        if arm.result.isolated is not None and (why := arm.result.isolated.refused) is not None
+    ]
 
 
 def _reasons_of_dates(arms: Sequence[Measurement]) -> list[Reason]:
