@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -67,13 +68,15 @@ def compare_services(
     study = Study.open(folder)
     document = answer(study)
     (arm,) = document.against
-    counted = arm.pairs or 0
+    rounds = len(list(folder.glob("1/runs/*/run.json")))
+    counted = rounds - len(document.left_out)
     found_s: dict[str, float] = {}
     for look in (*(look for look in document.looks if look < counted), counted):
         for name, contrast in deciding_contrasts(answer(study, look).against[0]).items():
             if contrast.word in ("slower", "faster"):
-                found_s.setdefault(name, seconds * look / counted)
-    rounds = len(list(folder.glob("1/runs/*/run.json")))
+                found_s.setdefault(name, seconds * look / max(counted, 1))
+    if arm.decided_on == "latency":
+        print(f"no isolated latency: {'; '.join(one.text for one in document.reasons)}", file=sys.stderr)
     return Found(seconds, rounds, counted, arm.verdict == "different", arm.decided_on, found_s)
 
 
