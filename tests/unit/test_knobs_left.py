@@ -12,7 +12,7 @@ from evidence import evidence
 
 from hindmost import _engine
 from hindmost.core.knobs import left_finding
-from hindmost.core.knobs.journal import call_engine
+from hindmost.core.knobs.journal import call_engine, recover
 from hindmost.core.knobs.leftovers import list_left
 from hindmost.core.run.verdict import judge
 from hindmost.core.store.engine import Finding
@@ -141,3 +141,15 @@ def test_doctor_and_studies_report_settings_that_were_left(
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert [row["value"] for row in findings if row["id"] == "knobs_left"] == [reported.value]
     assert [row for row in begin._diagnosis(looks=1)["findings"] if row["id"] == "knobs_left"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+def test_only_the_user_of_the_journal_restores(root: Path) -> None:
+    set_by_a_killed_study(root)
+    (root / "journal").chmod(0o700)
+    os.seteuid(65534)
+    try:
+        assert recover(root / "journal", str(root)) == []
+    finally:
+        os.seteuid(0)
+    assert [one.name for one in recover(root / "journal", str(root))] == ["swappiness"]
