@@ -36,7 +36,7 @@ step() {
   printf '| %s | `%s` | %s s | %s (%s) |\n' "$name" "$*" $((SECONDS - begun)) "$status" "$mark"
 }
 
-# trace_a_server: the step as root, on a memcached under load.
+# trace_a_server: both steps on a memcached under load, without rights and as root.
 trace_a_server() {
   local port server load address
   port=$("$python" -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')
@@ -46,6 +46,7 @@ trace_a_server() {
   "$home/.venv/bin/hindmost" measure "$address" --rate 5k --runs 1 --duration 15s --out "$home/load" --quiet >"$home/load.log" 2>&1 &
   load=$!
   sleep 8 # connected and warmed up
+  step "$user" "trace without rights" 5 "hindmost trace $address --duration 2s"
   step root "trace as root" 0 "hindmost trace $address --duration 3s --page trace.html"
   wait "$load" || true # its verdict does not matter here
   kill "$server"
@@ -62,7 +63,6 @@ step "$user" "check the host" "0 5" "hindmost host doctor"
 step "$user" "measure a server" "$verdicts" "hindmost measure memcached --rate 10k --runs 5 --duration 2s --out first"
 step "$user" "read the page" 0 "test -s first/report.html && hindmost study report first"
 step "$user" "compare two settings" "$verdicts" "hindmost compare $shop --set lock_us=400,40 --pairs 6 --duration 2s --out second"
-step "$user" "trace without rights" 5 "hindmost trace memcached://127.0.0.1:11211 --duration 2s"
 trace_a_server
 step "$user" "explain" 0 "hindmost explain $shop --budget 3m --out third"
 step "$user" "export" 0 "hindmost study export first --as csv"
