@@ -12,12 +12,12 @@ from plain_memcached import plain_memcached
 
 from hindmost.commands.diagnose import stages
 from hindmost.commands.diagnose.answer import document_of
-from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest, diagnose
 from hindmost.commands.diagnose.windows import Windows
 from hindmost.commands.watch.application import find_application
 from hindmost.commands.watch.latency import latency_from
 from hindmost.core.interventions.freezer import members
+from hindmost.core.interventions.policy import Policy
 
 CPU = Path("/sys/fs/cgroup/cpu")
 pytestmark = [

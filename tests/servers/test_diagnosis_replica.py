@@ -12,7 +12,6 @@ import pytest
 from messages import assert_refused
 
 from hindmost.commands.diagnose.answer import document_of
-from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest, diagnose
 from hindmost.commands.diagnose.replica import procedure
 from hindmost.commands.diagnose.replica.loads import Load, MoreLoad
@@ -24,6 +23,7 @@ from hindmost.commands.watch.latency import latency_from
 from hindmost.commands.watch.probe import start_probe
 from hindmost.core.interventions.changes import File
 from hindmost.core.interventions.freezer import members
+from hindmost.core.interventions.policy import Policy
 from hindmost.core.interventions.session import start_session
 from hindmost.core.privileges import NEEDS
 from hindmost.core.targets import ManagedServer, parse_target
@@ -243,7 +243,7 @@ def test_a_separate_network_needs_exactly_the_capabilities_of_its_row(tmp_path):
 VICTIM = """
 import sys
 from pathlib import Path
-from hindmost.commands.diagnose.policy import Policy
+from hindmost.core.interventions.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest, diagnose
 from hindmost.commands.diagnose.replica.request import ReplicaRequest
 from hindmost.core.targets import parse_target

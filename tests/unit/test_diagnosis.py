@@ -12,9 +12,9 @@ import pytest
 from messages import raises
 from undoing import undo
 
-from hindmost.commands.diagnose.policy import Policy, read_policy
 from hindmost.core.codes import CODES
 from hindmost.core.interventions.changes import File, Pause, Places, Sham, SuspectGone, places, start_ticks
+from hindmost.core.interventions.policy import Policy, read_policy
 from hindmost.core.interventions.session import start_session
 from hindmost.errors import HindmostError, UsageError
 

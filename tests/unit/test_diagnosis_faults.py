@@ -16,13 +16,13 @@ from hindmost.commands.diagnose import neighbours, procedure
 from hindmost.commands.diagnose.answer import document_of
 from hindmost.commands.diagnose.metrics import SIGNATURE_METRICS, MetricRates
 from hindmost.commands.diagnose.neighbours import find_neighbours, has_thread
-from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest
 from hindmost.commands.diagnose.suspects import Suspects, find_suspects
 from hindmost.commands.diagnose.view import view
 from hindmost.commands.watch.application import Application
 from hindmost.commands.watch.latency import LatencySource, latency_from
 from hindmost.core.interventions.changes import SuspectGone
+from hindmost.core.interventions.policy import Policy
 from hindmost.core.interventions.session import start_session
 from hindmost.core.targets import ManagedServer, preset
 from hindmost.errors import TargetError

@@ -12,7 +12,6 @@ import pytest
 from undoing import undo
 
 from hindmost.commands.diagnose.neighbours import Neighbour
-from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.suspects import Suspects, find_suspects
 from hindmost.core.codes import CODES
 from hindmost.core.interventions import groups as held_groups
@@ -26,6 +25,7 @@ from hindmost.core.interventions.groups import (
     limit_group,
 )
 from hindmost.core.interventions.idle import IdlePriority
+from hindmost.core.interventions.policy import Policy
 from hindmost.core.interventions.session import start_session
 
 V1 = Path("/sys/fs/cgroup")

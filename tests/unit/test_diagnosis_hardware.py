@@ -9,9 +9,9 @@ from undoing import undo
 
 from hindmost.commands.diagnose import hardware
 from hindmost.commands.diagnose.hardware import find_hardware
-from hindmost.commands.diagnose.policy import ASKED_FOR, TOUCHES, Policy
 from hindmost.core.interventions.changes import File
 from hindmost.core.interventions.file_set import FileSet
+from hindmost.core.interventions.policy import ASKED_FOR, TOUCHES, Policy
 
 CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"

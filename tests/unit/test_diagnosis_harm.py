@@ -23,12 +23,12 @@ from hindmost.commands.diagnose.harm import (
     Harmful,
     refuse_slow,
 )
-from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest
 from hindmost.commands.diagnose.suspects import Suspects
 from hindmost.commands.diagnose.windows import Windows
 from hindmost.commands.watch.application import Application
 from hindmost.commands.watch.latency import LatencySource
+from hindmost.core.interventions.policy import Policy
 from hindmost.core.interventions.session import start_session
 
 MS = 1_000_000

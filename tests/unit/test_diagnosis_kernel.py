@@ -10,7 +10,7 @@ from undoing import undo
 
 from hindmost.commands.diagnose import kernel
 from hindmost.commands.diagnose.kernel import find_kernel_settings
-from hindmost.commands.diagnose.policy import Policy
+from hindmost.core.interventions.policy import Policy
 
 THP = "sys/kernel/mm/transparent_hugepage/defrag"
 CLOCK = "sys/devices/system/clocksource/clocksource0"

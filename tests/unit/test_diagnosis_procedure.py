@@ -19,7 +19,6 @@ from hindmost.commands.diagnose.answer import document_of
 from hindmost.commands.diagnose.correction import correct
 from hindmost.commands.diagnose.demand import Work
 from hindmost.commands.diagnose.harm import Bound
-from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest
 from hindmost.commands.diagnose.stages import run_stages
 from hindmost.commands.diagnose.suspects import Suspects
@@ -28,6 +27,7 @@ from hindmost.commands.watch import blocks, ranking
 from hindmost.commands.watch.application import Application
 from hindmost.commands.watch.latency import LatencySource
 from hindmost.commands.watch.ring import Ring
+from hindmost.core.interventions.policy import Policy
 from hindmost.core.interventions.session import start_session
 from hindmost.core.notes import Note
 from hindmost.present.terminal import render_terminal

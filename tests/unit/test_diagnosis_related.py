@@ -16,9 +16,9 @@ import pytest
 
 from hindmost.commands.diagnose import neighbours
 from hindmost.commands.diagnose.demand import Requests
-from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.relations import find_related
 from hindmost.commands.diagnose.suspects import find_suspects
+from hindmost.core.interventions.policy import Policy
 
 PEER = """
 import mmap, socket, sys, time

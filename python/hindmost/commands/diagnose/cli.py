@@ -124,12 +124,12 @@ def diagnose(
     only those that make the replica equally slow are tested on the application.
     """
     from hindmost.commands.diagnose.answer import document_of
-    from hindmost.commands.diagnose.policy import read_policy
     from hindmost.commands.diagnose.procedure import DiagnosisRequest
     from hindmost.commands.diagnose.procedure import diagnose as diagnosed
     from hindmost.commands.diagnose.view import view
     from hindmost.commands.watch.application import find_application
     from hindmost.commands.watch.latency import latency_from
+    from hindmost.core.interventions.policy import read_policy
     from hindmost.core.plan.units import parse_duration
     from hindmost.core.store.estimates import encode
     from hindmost.present.page import render_page
@@ -259,8 +259,8 @@ def _replica(replica: str | None, rate: str | None, workload: Path | None) -> Re
 
 
 def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
-    from hindmost.commands.diagnose.policy import Policy
     from hindmost.commands.diagnose.suspects import find_suspects
+    from hindmost.core.interventions.policy import Policy
     from hindmost.core.knobs.steps import describe
 
     assert isinstance(rules, Policy)

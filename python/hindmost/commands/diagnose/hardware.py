@@ -16,8 +16,8 @@ from hindmost.core.interventions.file_set import FileSet
 from hindmost.core.targets.cpus import parse_cpus
 
 if TYPE_CHECKING:
-    from hindmost.commands.diagnose.policy import Touch
     from hindmost.core.interventions.changes import Intervention
+    from hindmost.core.interventions.policy import Touch
 
 ROOT = Path("/")
 BUSY_IRQ = 100.0

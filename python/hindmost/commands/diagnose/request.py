@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.commands.diagnose.document import Correction, Pair
-from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.suspects import Suspects
 from hindmost.commands.watch.application import Application
 from hindmost.commands.watch.latency import LatencySource
+from hindmost.core.interventions.policy import Policy
 from hindmost.core.knobs.journal import FOLDER
 from hindmost.stats.causes import Arm, Decision, Normal, Signature
 

@@ -29,8 +29,8 @@ from hindmost.core.notes import Note
 from hindmost.core.targets.procfs import process_tree
 
 if TYPE_CHECKING:
-    from hindmost.commands.diagnose.policy import Policy, Touch
     from hindmost.core.interventions.changes import Intervention
+    from hindmost.core.interventions.policy import Policy, Touch
 
 
 @dataclass(slots=True)

@@ -11,7 +11,6 @@ from pathlib import Path
 from hindmost.commands.diagnose.demand import Work
 from hindmost.commands.diagnose.experiment import Trial, measure_pairs
 from hindmost.commands.diagnose.metrics import MetricRates
-from hindmost.commands.diagnose.policy import TOUCHES, Policy
 from hindmost.commands.diagnose.replica.doses import Doses, Scene, doses_of
 from hindmost.commands.diagnose.replica.likeness import (
     HostState,
@@ -30,6 +29,7 @@ from hindmost.commands.diagnose.suspects import Suspects, find_suspects
 from hindmost.commands.diagnose.windows import Windows
 from hindmost.commands.watch.probe import start_probe
 from hindmost.core.interventions.changes import Intervention, Sham
+from hindmost.core.interventions.policy import TOUCHES, Policy
 from hindmost.core.interventions.session import Session
 from hindmost.core.knobs.kinds.cgroup import Cgroup, hierarchy
 from hindmost.core.notes import Note

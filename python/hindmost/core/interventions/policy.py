@@ -1,7 +1,8 @@
-"""The policy: what a diagnosis may change."""
+"""The policy: what a diagnosis may change, and when a watch may start one."""
 
 from __future__ import annotations
 
+import socket
 import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -58,6 +59,10 @@ class Policy(BaseModel):
         Name patterns of those that may not; ``except`` in the file.
     hours : list of int
         Hours of the local day in which changes are allowed.
+    hosts : list of str
+        Name patterns of the hosts on which changes are allowed.
+    every_minutes : float
+        Least time from one diagnosis that a watch starts to the next.
     """
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -66,6 +71,8 @@ class Policy(BaseModel):
     neighbours: list[str] = ["*"]
     except_: Annotated[list[str], Field(alias="except")] = []
     hours: list[Annotated[int, Field(ge=0, le=23)]] = list(range(24))
+    hosts: list[str] = ["*"]
+    every_minutes: Annotated[float, Field(ge=1)] = 30.0
 
     def allows(self, touch: Touch, hour: int) -> Note | None:
         """Return why the policy forbids this change at this hour; None if it allows it.
@@ -77,9 +84,16 @@ class Policy(BaseModel):
         """
         if touch not in self.may:
             return Note("policy-forbids", f"the policy does not allow {touch}", {"touch": touch})
-        if hour in self.hours:
-            return None
-        return Note("policy-hours", f"the policy allows no change at {hour}:00", {"hour": hour})
+        return self.forbids_now(hour)
+
+    def forbids_now(self, hour: int) -> Note | None:
+        """Return why the policy forbids every change on this host at this hour; None if it does not."""
+        host = socket.gethostname()
+        if not any(fnmatchcase(host, pattern) for pattern in self.hosts):
+            return Note("policy-host", f"the policy allows no change of the host {host}", {"host": host})
+        if hour not in self.hours:
+            return Note("policy-hours", f"the policy allows no change at {hour}:00", {"hour": hour})
+        return None
 
     def spares(self, name: str) -> Note | None:
         """Return why a neighbour of that name is left alone; None if it may be touched."""
