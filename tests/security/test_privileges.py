@@ -17,6 +17,9 @@ from pathlib import Path
 import pytest
 from measuring import need, wait_for
 
+from hindmost.commands.watch.ring import read_ring
+from hindmost.commands.watch.services import ServiceFile, add_service
+from hindmost.commands.watch.unit import capabilities as unit_capabilities
 from hindmost.core.privileges import NEEDS, capabilities
 from hindmost.core.targets import ManagedServer, preset
 
@@ -214,6 +217,43 @@ def test_changing_an_interface_setting_needs_one_right(tmp_path):
         )
         assert "Traceback" not in process.stderr, process.stderr
         assert (process.returncode == 0) is fits, process
+
+
+def as_user(rights: tuple[str, ...]) -> list[str]:
+    """Return the start of a command that runs as an unprivileged user with these capabilities only."""
+    names = ",".join(["-all", *(f"+{one.removeprefix('CAP_').lower()}" for one in rights)])
+    user = ["--reuid=65534", "--regid=65534", "--clear-groups"]
+    limits = [f"--bounding-set={names}", f"--inh-caps={names}", f"--ambient-caps={names}"]
+    return ["setpriv", *user, *limits, sys.executable, "-P", "-c", CODE]
+
+
+def test_the_daemon_watches_services_of_other_users_with_the_rights_of_its_unit(server, tmp_path):
+    rights = unit_capabilities(diagnose=False)
+    for granted, sees in ((rights, True), (tuple(one for one in rights if one != "CAP_SYS_PTRACE"), False)):
+        services, rings = tmp_path / f"services-{sees}", tmp_path / f"rings-{sees}"
+        add_service(services, "cache", ServiceFile(application=f"memcached://{server.address}", size=1))
+        rings.mkdir()
+        os.chown(rings, 65534, 65534)
+        arguments = [
+            "watch",
+            "serve",
+            "--folder",
+            services,
+            "--rings",
+            rings,
+            "--port",
+            "0",
+            "--period",
+            "100ms",
+        ]
+        command = [*as_user(granted), *map(str, arguments), "--duration", "3s"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        ring = read_ring(rings / "cache.ring")
+        assert any("started" in what for _, what in ring.events) is sees, ring.events
+        # Requests need no rights.
+        assert ring.values[-1, ring.names.index("latency.requests")] > 0
+        assert bool(ring.values[-1, ring.names.index("app.read_calls")] > 0) is sees
 
 
 def test_a_client_drops_unneeded_capabilities(server, tmp_path):

@@ -28,6 +28,7 @@ NOT_RUN = {
     "hindmost explain": "takes minutes: tests/servers/test_explain_memcached.py runs it",
     "hindmost trace": "needs a busy server of the reader's, and root: tests/servers/test_trace.py runs it",
     "hindmost watch": "needs a running application or its ring: see tests/unit/test_watch.py",
+    "sudo hindmost watch": "changes units of the host: tests/unit/test_watch_unit.py, test_watch_services.py",
     "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/blind_diagnosis.py",
     "python examples/diagnosis/": "injects a fault as root, for minutes",
     "kubectl proxy": "a cluster of the reader's: tests/unit/test_extender.py has its API",

@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "commands.measure": STUDIES | {"core.capture"},
     "commands.attribute": STUDIES,
     "commands.trace": PLANS | {"cli", "present", "core.tracing"},
-    "commands.watch": PLANS | {"cli", "present"},
+    "commands.watch": PLANS | {"cli", "present", "core.interventions"},
     "commands.diagnose": STUDIES | {"core.interventions", "commands.watch"},
     "commands.clone": STUDIES,
     "commands.compare": STUDIES | {"commands.attribute", "commands.clone", "commands.measure"},

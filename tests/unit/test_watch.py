@@ -9,14 +9,14 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from listening import create_group, end, listener_pid
 from messages import raises
 
 from hindmost import _engine
-from hindmost.commands.watch.application import CGROUPS, Application, find_application
+from hindmost.commands.watch.application import Application, find_application
 from hindmost.commands.watch.blocks import metrics_of, quantiles_of
 from hindmost.commands.watch.daemon import WatchRequest, watch
 from hindmost.commands.watch.latency import latency_from
@@ -123,9 +123,13 @@ def test_the_default_verb_is_used():
 
 def test_the_document_has_the_figures_of_the_probe():
     source = latency_from(OWN, probe="50/s", address="memcached://localhost:11211")
-    document = json.loads(WatchRequest(OWN, None, latency=source).document)
+    document = WatchRequest(OWN, None, latency=source).service.document()
     assert document["latency"]["probe"]["address"].endswith(":11211")
     assert document["latency"]["probe"]["rate"] == 50
+    # Only a probe whose rate is left to us obeys a budget.
+    assert "budget_us" not in document["latency"]["probe"]
+    source = latency_from(OWN, probe="auto", address="memcached://localhost:11211", budget=0.001)
+    assert (source.document["probe"]["rate"], source.document["probe"]["budget_us"]) == (25, 1000)
 
 
 @pytest.mark.parametrize(
@@ -183,11 +187,6 @@ def wait_for(seen, seconds=20.0):
         time.sleep(0.02)
 
 
-def end(application):
-    application.kill()
-    application.wait()
-
-
 def test_a_watch_ends_with_its_application(tmp_path):
     with subprocess.Popen(["sleep", "60"]) as application:
         request = WatchRequest(
@@ -198,27 +197,12 @@ def test_a_watch_ends_with_its_application(tmp_path):
     assert list(read_ring(request.ring).events[-1][1]) == ["ended"]
 
 
-SERVER = """
-import socket, sys
-with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listening:
-    print(listening.getsockname()[1], flush=True)
-    listening.accept()
-"""
-
-
-@contextlib.contextmanager
-def listener_pid(port: int):
-    with subprocess.Popen([sys.executable, "-c", SERVER, str(port)], stdout=subprocess.PIPE) as server:
-        try:
-            yield server, int(server.stdout.readline())
-        finally:
-            end(server)
-
-
-def test_a_watch_of_an_address_follows_a_restarted_server(tmp_path):
+@pytest.mark.parametrize("by", ["address", "process"])
+def test_a_watch_follows_a_restarted_server(by, tmp_path):
     ring = tmp_path / "again.ring"
     with contextlib.ExitStack() as stack:
         first, port = stack.enter_context(listener_pid(0))
+        name = f"http://127.0.0.1:{port}" if by == "address" else str(first.pid)
 
         def restart() -> None:
             try:
@@ -232,9 +216,7 @@ def test_a_watch_of_an_address_follows_a_restarted_server(tmp_path):
 
         thread = threading.Thread(target=restart)
         thread.start()
-        result = watch(
-            WatchRequest(find_application(f"http://127.0.0.1:{port}"), ring, 1 << 20, period_s=0.02)
-        )
+        result = watch(WatchRequest(find_application(name), ring, 1 << 20, period_s=0.02))
         thread.join()
     assert result["ended"] == "stopped"
     assert [name for name, _ in events(ring)] == ["ended", "restarted"]
@@ -291,21 +273,6 @@ def test_a_full_disk_is_refused_before_the_first_sample(tmp_path):
     assert process.returncode == 1
     assert json.loads(process.stdout)["code"] == "unwritable-file"
     assert not (tmp_path / "full.ring").exists() or not (tmp_path / "full.ring").stat().st_size
-
-
-def create_group() -> Path:
-    """Create a cgroup of version 2 or 1, below the group of this process or at the top."""
-    rows = (line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines())
-    own = {controllers: path.lstrip("/") for _, controllers, path in rows}
-    places = [top / own.get("", "") for top in (CGROUPS / "unified", CGROUPS)] + [CGROUPS / "cpu", CGROUPS]
-    for place in places:
-        folder = place / f"hindmost-test-{os.getpid()}"
-        with contextlib.suppress(OSError):
-            folder.mkdir()
-            if (folder / "cgroup.procs").exists():
-                return folder
-            folder.rmdir()
-    pytest.skip("this process cannot create a cgroup")
 
 
 def test_a_removed_cgroup_ends_its_watch():

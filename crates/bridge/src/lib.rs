@@ -58,7 +58,7 @@ mod _engine {
         restore_knobs, set_knob, undo_knob,
     };
     #[pymodule_export]
-    use super::nerve::{read_ring, watch, watch_counters, Prober, Sampler};
+    use super::nerve::{describe_event, read_ring, watch, watch_counters, Prober, Sampler, WatchInbox};
     #[pymodule_export]
     use super::opening::Opening;
     #[pymodule_export]

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use hindmost_nerve::{HostSampler, Kind, NerveError, Probe, ProbeRequest, WatchRequest, COUNTERS};
+use hindmost_nerve::{
+    Callbacks, HostSampler, Inbox, Kind, NerveError, Probe, ProbeRequest, ServiceRequest, WatchRequest,
+    COUNTERS,
+};
 use hindmost_sys::signal::stop_flag;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -19,20 +22,72 @@ pub fn watch_counters() -> Vec<(&'static str, bool, &'static str)> {
     COUNTERS.iter().map(|counter| (counter.name, counter.kind == Kind::Total, counter.about)).collect()
 }
 
-/// Watch until SIGTERM or SIGINT, or until the application ends; return the summary as JSON text. `ready` is called
-/// with the page's address (or None) before the first sample. `successor` is called once per sample after the
-/// application has ended; it returns the process that replaces it, or None.
+/// Describe an event of a ring, given as JSON text, in words.
 #[pyfunction]
-pub fn watch(py: Python<'_>, asked: &str, ready: Py<PyAny>, successor: Py<PyAny>) -> PyResult<String> {
+pub fn describe_event(event: &str) -> String {
+    serde_json::from_str(event).map_or_else(|_| event.to_owned(), |event| hindmost_nerve::describe(&event))
+}
+
+/// Takes events from other threads to the rings and the page of a running watch.
+#[pyclass]
+pub struct WatchInbox(Inbox);
+
+#[pymethods]
+impl WatchInbox {
+    #[new]
+    fn new() -> Self {
+        Self(Inbox::default())
+    }
+
+    /// Report an event of a service, as JSON text.
+    fn report(&self, service: &str, event: &str) -> PyResult<()> {
+        let event = serde_json::from_str(event).map_err(|error| raise("config", &error.to_string()))?;
+        self.0.report(service, event);
+        Ok(())
+    }
+}
+
+/// A Python object with the methods of [`Callbacks`]. Its errors are ignored; the watch continues.
+struct PythonCallbacks(Py<PyAny>);
+
+impl Callbacks for PythonCallbacks {
+    fn ready(&mut self, address: Option<String>) {
+        Python::attach(|py| drop(self.0.call_method1(py, "ready", (address,))));
+    }
+
+    fn successor(&mut self, service: &str) -> Option<u32> {
+        Python::attach(|py| self.0.call_method1(py, "successor", (service,)).ok()?.extract(py).ok().flatten())
+    }
+
+    fn services(&mut self) -> Vec<ServiceRequest> {
+        let text: Option<String> =
+            Python::attach(|py| self.0.call_method0(py, "services").ok()?.extract(py).ok());
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
+
+    fn slowed(&mut self, service: &str) {
+        Python::attach(|py| drop(self.0.call_method1(py, "slowed", (service,))));
+    }
+
+    fn failed(&mut self, service: &str, error: &NerveError) {
+        let arguments = (service, error.code(), error.to_string());
+        Python::attach(|py| drop(self.0.call_method1(py, "failed", arguments)));
+    }
+}
+
+/// Watch until SIGTERM or SIGINT, or until all applications have ended; return the summary as JSON text.
+#[pyfunction]
+pub fn watch(
+    py: Python<'_>,
+    asked: &str,
+    callbacks: Py<PyAny>,
+    inbox: PyRef<'_, WatchInbox>,
+) -> PyResult<String> {
     let request: WatchRequest = serde_json::from_str(asked).map_err(|e| raise("config", &e.to_string()))?;
-    let summary = py.detach(|| {
-        let stop = stop_flag();
-        // Errors of a callback are ignored; the watch continues.
-        let ready = |address| Python::attach(|py| drop(ready.call1(py, (address,))));
-        let successor = || Python::attach(|py| successor.call0(py).ok()?.extract(py).ok().flatten());
-        hindmost_nerve::watch(&request, stop, ready, successor)
-    });
-    let summary = summary.map_err(to_python)?;
+    let (inbox, mut callbacks) = (inbox.0.clone(), PythonCallbacks(callbacks));
+    let summary = py
+        .detach(|| hindmost_nerve::watch(&request, stop_flag(), &inbox, &mut callbacks))
+        .map_err(to_python)?;
     serde_json::to_string(&summary).map_err(|e| raise("ring", &e.to_string()))
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Share {
 /// Cost of a collector, as reported.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
+    /// The watched application; None: the collector reads the host, for all applications.
+    pub service: Option<String>,
     /// Name of the collector.
     pub name: &'static str,
     /// CPU time of a reading, in microseconds.
@@ -86,10 +88,21 @@ impl Budget {
         (share.period > share.requested).then(|| share.period_change())
     }
 
-    /// Return the cost of each collector.
-    pub(crate) fn costs(&self) -> Vec<Cost> {
-        let cost = |share: &Share| Cost { name: share.name, us: share.cost / 1e3, period: share.period };
+    /// Return the cost of each collector, which reads `service` or the host.
+    pub(crate) fn costs(&self, service: Option<&str>) -> Vec<Cost> {
+        let service = service.map(str::to_owned);
+        let cost = |share: &Share| Cost {
+            service: service.clone(),
+            name: share.name,
+            us: share.cost / 1e3,
+            period: share.period,
+        };
         self.shares.iter().map(cost).collect()
+    }
+
+    /// Change the allowed nanoseconds per sample.
+    pub(crate) fn allow(&mut self, ns: u64) {
+        self.allowed = ns as f64;
     }
 
     /// Return the total cost per sample, in nanoseconds.
@@ -155,7 +168,7 @@ mod tests {
     #[test]
     fn expensive_collectors_start_slowly_and_stay_within_the_budget() {
         let mut budget = started(3, 200_000);
-        let periods = |budget: &Budget| budget.costs().iter().map(|one| one.period).collect::<Vec<_>>();
+        let periods = |budget: &Budget| budget.costs(None).iter().map(|one| one.period).collect::<Vec<_>>();
         assert_eq!(periods(&budget), [MAX_FIRST_PERIOD; 3]);
         assert_eq!(budget.record_cost(0, 10_000), None);
         assert_eq!(

@@ -21,6 +21,15 @@ pub struct Counter {
     pub about: &'static str,
 }
 
+impl Counter {
+    /// Whether it describes the host, and so has one value for all applications.
+    pub fn is_of_host(&self) -> bool {
+        ["host.", "psi.", "irq.", "softirq.", "vm.", "speed."]
+            .iter()
+            .any(|group| self.name.starts_with(group))
+    }
+}
+
 macro_rules! counters {
     ($($id:ident $kind:ident $name:literal $about:literal;)*) => {
         /// Position in a sample.
@@ -131,6 +140,13 @@ impl Values {
 
     pub(crate) fn get(&self, id: Id) -> i64 {
         self.0[id as usize]
+    }
+
+    /// Take over the values that describe the host.
+    pub(crate) fn copy_host(&mut self, host: &Self) {
+        for (at, _) in COUNTERS.iter().enumerate().filter(|(_, counter)| counter.is_of_host()) {
+            self.0[at] = host.0[at];
+        }
     }
 
     pub(crate) fn add(&mut self, id: Id, value: u64) {

@@ -1,54 +1,54 @@
-//! The daemon's loop: in each period, read the collectors that are due, write the ring and update the page.
+//! The daemon's loop: in each period, read the collectors that are due, write the rings and update the page.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use hindmost_histogram::{Histogram, Quantile, Value};
 use hindmost_sys::clock::{monotonic_ns, realtime_ns};
+use hindmost_sys::folder::FolderWatch;
 use hindmost_sys::limits::OpenFiles;
 use hindmost_sys::this_thread;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::budget::{Budget, Cost, PeriodChange};
-use crate::collect::{
-    App, Calls, Cgroup, Collector, Expensive, Interrupts, Load, Members, Neighbours, Network, Places,
-    Pressure, Scope, Sockets, Speed,
-};
-use crate::counters::{Id, Values};
-use crate::latency::{Intake, LatencyFrom, Source};
-use crate::ring::Ring;
-use crate::serve::{PageServer, PageState};
+use crate::budget::Cost;
+use crate::collect::host_collectors;
+use crate::events::Inbox;
+use crate::page::{Page, PageState};
+use crate::sampler::Sampler;
+use crate::serve::PageServer;
+use crate::service::{Sample, Service, ServiceRequest, SLOW_INTERVAL};
 use crate::NerveError;
 
 /// Parameters of a watch.
 #[derive(Clone, Debug, Deserialize)]
 pub struct WatchRequest {
-    /// Name of the application, for people.
-    pub application: String,
-    /// A process, watched with its descendants.
-    pub pid: Option<u32>,
-    /// Or a cgroup, given by its folder.
-    pub cgroup: Option<PathBuf>,
-    /// Whether to continue with the process that replaces it after its end.
-    pub follow: bool,
-    /// Path of the ring file; None: keep nothing.
-    pub ring: Option<PathBuf>,
-    /// Size of the ring in bytes.
-    pub ring_bytes: u64,
+    /// Applications that have to run now. The watch ends when none is left.
+    pub services: Vec<ServiceRequest>,
+    /// Or a folder of services. Whenever a file in it changes, [`Callbacks::services`] returns the services to watch.
+    pub folder: Option<PathBuf>,
     /// Period of the samples in milliseconds.
     pub period_ms: u64,
-    /// CPU time that the collectors may use, in microseconds per second.
+    /// CPU time that the collectors may use, in microseconds per second and service.
     pub budget_us: u64,
-    /// Source of the latency.
-    pub latency: Option<LatencyFrom>,
     /// Port on loopback for the page and Prometheus; 0: a free port.
     pub serve: Option<u16>,
     /// Number of samples after which to stop; None: no limit.
     pub samples: Option<u64>,
+}
+
+/// What the caller of a watch decides.
+pub trait Callbacks {
+    /// Take note of the page's address, if there is a page. Called once before the first sample.
+    fn ready(&mut self, address: Option<String>);
+    /// Return the process that replaces the ended one of a service.
+    fn successor(&mut self, service: &str) -> Option<u32>;
+    /// Return the services to watch now.
+    fn services(&mut self) -> Vec<ServiceRequest>;
+    /// Take note that the latency of a service seems to have become slow.
+    fn slowed(&mut self, service: &str);
+    /// Take note that a service cannot be watched.
+    fn failed(&mut self, service: &str, error: &NerveError);
 }
 
 /// Summary of a finished watch.
@@ -56,7 +56,7 @@ pub struct WatchRequest {
 pub struct Summary {
     /// Number of samples.
     pub samples: u64,
-    /// Bytes written to the ring.
+    /// Bytes written to the rings.
     pub ring_bytes: u64,
     /// CPU time of all threads except the page's, in microseconds.
     pub cpu_us: u64,
@@ -66,115 +66,70 @@ pub struct Summary {
     pub collectors: Vec<Cost>,
 }
 
-/// Samples between two stored histograms, and between other slow actions.
-const SLOW_INTERVAL: u64 = 10;
-/// Samples for which a cgroup may be empty: a restarted service returns to its cgroup.
-const MAX_EMPTY: u64 = 60;
 /// A larger step of the wall clock against the monotonic clock means that it was set, not slewed.
 const STEP_NS: u64 = 100_000_000;
-/// Bins per octave of stored histograms: latencies are exact to 1.6 % (half a bin), and a histogram takes about 20
-/// bytes per second.
-const BINS_AN_OCTAVE: u32 = 32;
-
-pub(crate) fn collectors(
-    root: &Path,
-    members: &Rc<RefCell<Members>>,
-    cgroup: Option<&Path>,
-) -> Vec<Box<dyn Collector>> {
-    let first = members.borrow().pids().first().copied();
-    let cgroup = cgroup.map(Cgroup::open);
-    let mut all: Vec<Box<dyn Collector>> = vec![
-        Box::new(App::new(Rc::clone(members))),
-        Box::new(Calls::new(Rc::clone(members))),
-        Box::new(Load::new(root)),
-        Box::new(Pressure::new(root)),
-        Box::new(Network::new(root, first)),
-        Box::new(Speed),
-        Box::new(Expensive::new(root, first)),
-        Box::new(Interrupts::new(root)),
-        Box::new(Places::new(Rc::clone(members))),
-        Box::new(Neighbours::new(Rc::clone(members), root)),
-        Box::new(Sockets::new(Rc::clone(members), root)),
-    ];
-    if let Some(group) = cgroup.or_else(|| first.map(|pid| Cgroup::of_process(root, pid))) {
-        all.push(Box::new(group));
-    }
-    all
-}
 
 struct Daemon<'a> {
     request: &'a WatchRequest,
-    members: Rc<RefCell<Members>>,
-    collectors: Vec<Box<dyn Collector>>,
-    budget: Budget,
-    ring: Option<Ring>,
-    page: Arc<Mutex<PageState>>,
-    source: Option<Source>,
-    spare: Option<Intake>,
-    slow: Histogram,
-    values: Values,
+    page: Option<Arc<Mutex<PageState>>>,
+    folder: Option<FolderWatch>,
+    inbox: Inbox,
+    host: Sampler,
+    services: Vec<Service>,
     samples: u64,
-    cpu_ns: u64,
-    /// Sample at which the application had ended; it may be started again.
-    gone_at: Option<u64>,
+    /// CPU time of the thread before the watch, in nanoseconds.
+    cpu_before: u64,
+    /// CPU time of services that are no longer watched, in nanoseconds: on this thread, and with their sources.
+    ended_own_ns: u64,
+    ended_ns: u64,
+    ended_ring_bytes: u64,
+    /// Costs of the last service that ended.
+    ended_collectors: Vec<Cost>,
 }
 
-/// Watch until `stop` is set, the application has ended, or enough samples are taken. `ready` receives the page's
-/// address, if there is a page. After the end of the application, `successor` is called once per sample and returns
-/// the process that replaces it. A watch that cannot start leaves nothing behind.
+/// Watch until `stop` is set, all applications have ended, or enough samples are taken. A watch that cannot start
+/// leaves nothing behind.
 ///
 /// # Errors
-/// [`NerveError`]: there is nothing to watch, no source of latency, or the ring cannot be written.
+/// [`NerveError`]: there is nothing to watch, no source of latency, or the ring cannot be written. A service of a
+/// folder is no error: [`Callbacks::failed`] is called.
 pub fn watch(
     request: &WatchRequest,
     stop: &AtomicBool,
-    ready: impl FnOnce(Option<String>),
-    mut successor: impl FnMut() -> Option<u32>,
+    inbox: &Inbox,
+    callbacks: &mut dyn Callbacks,
 ) -> Result<Summary, NerveError> {
-    let root = Path::new("/");
     // Each thread and process needs a file, so 1,024 are soon used up. If the limit cannot be raised, further ones are
     // not watched.
     let _ = OpenFiles::raise();
-    let scope = match (&request.pid, &request.cgroup) {
-        (_, Some(folder)) => Scope::Cgroup(folder.clone()),
-        (Some(pid), None) => Scope::Process(*pid),
-        (None, None) => return Err(NerveError::Gone("no process or cgroup is given".into())),
-    };
-    let members = Members::find(root, scope);
-    if members.borrow().is_empty() {
-        return Err(NerveError::Gone(format!("{} has no process", request.application)));
-    }
-    let about = json!({
-        "application": request.application, "pid": request.pid, "cgroup": request.cgroup,
-        "host": std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim(),
-        "boot": std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim(),
-        "period_ms": request.period_ms, "bins_an_octave": BINS_AN_OCTAVE,
-        "probe": matches!(request.latency, Some(LatencyFrom::Probe(_))),
+    let folder = request.folder.as_ref().map(|folder| {
+        FolderWatch::open(folder)
+            .map_err(|source| NerveError::Folder { folder: folder.display().to_string(), source })
     });
-    let source = request.latency.as_ref().map(Source::start).transpose()?;
-    let page = Arc::new(Mutex::new(PageState::new(&request.application)));
-    let server = request.serve.map(|port| PageServer::start(port, Arc::clone(&page))).transpose()?;
-    let ring = request.ring.as_ref().map(|path| Ring::open(path, request.ring_bytes, &about)).transpose()?;
-    let collectors = collectors(root, &members, request.cgroup.as_deref());
-    let budget_ns = request.budget_us * request.period_ms;
-    let budget = Budget::new(budget_ns, collectors.iter().map(|one| (one.name(), one.period())));
-    ready(server.as_ref().map(|server| server.address.to_string()));
+    let page = request.serve.is_some().then(|| Arc::new(Mutex::new(PageState::default())));
     let mut daemon = Daemon {
         request,
-        members,
-        collectors,
-        budget,
-        ring,
-        page,
-        source,
-        spare: Some(Intake::new(false)),
-        slow: Histogram::new(),
-        values: Values::new(),
+        page: page.clone(),
+        folder: folder.transpose()?,
+        inbox: inbox.clone(),
+        host: Sampler::new(host_collectors(Path::new("/")), request.budget_us * request.period_ms / 2),
+        services: Vec::new(),
         samples: 0,
-        cpu_ns: 0,
-        gone_at: None,
+        cpu_before: this_thread::cpu_time_ns(),
+        ended_own_ns: 0,
+        ended_ns: 0,
+        ended_ring_bytes: 0,
+        ended_collectors: Vec::new(),
     };
-    daemon.run(stop, &mut successor)
+    let server = request.serve.zip(page).map(|(port, page)| PageServer::start(port, page)).transpose()?;
+    for service in &request.services {
+        daemon.add(service.clone())?;
+    }
+    if request.folder.is_some() {
+        daemon.update_services(callbacks);
+    }
+    callbacks.ready(server.as_ref().map(|server| server.address.to_string()));
+    daemon.run(stop, callbacks)
 }
 
 /// Both clocks at the last sample.
@@ -206,22 +161,19 @@ impl Clocks {
 }
 
 impl Daemon<'_> {
-    fn run(
-        &mut self,
-        stop: &AtomicBool,
-        successor: &mut dyn FnMut() -> Option<u32>,
-    ) -> Result<Summary, NerveError> {
+    fn run(&mut self, stop: &AtomicBool, callbacks: &mut dyn Callbacks) -> Result<Summary, NerveError> {
         let period = self.request.period_ms * 1_000_000;
-        let cpu_before = this_thread::cpu_time_ns();
         let mut scheduled = monotonic_ns();
         let mut clocks = Clocks { now: scheduled, real: realtime_ns() };
         let ended = loop {
             let (now, real) = (monotonic_ns(), realtime_ns());
-            for event in clocks.read(now, real, &mut scheduled, period) {
-                self.record_event(now, &event)?;
+            let events = clocks.read(now, real, &mut scheduled, period);
+            if self.folder.as_ref().is_some_and(FolderWatch::has_changed) {
+                self.update_services(callbacks);
             }
-            self.sample(now, real, cpu_before)?;
-            if !self.should_continue(now, successor)? {
+            self.sample(now, real, events, callbacks)?;
+            self.samples += 1;
+            if self.services.is_empty() && self.folder.is_none() {
                 break "application-ended";
             }
             if self.request.samples.is_some_and(|most| self.samples >= most) {
@@ -235,153 +187,129 @@ impl Daemon<'_> {
                 break "stopped";
             }
         };
-        Ok(Summary {
-            samples: self.samples,
-            ring_bytes: self.ring.as_ref().map_or(0, |ring| ring.bytes_written),
-            cpu_us: self.cpu_ns / 1000,
-            ended,
-            collectors: self.budget.costs(),
-        })
+        Ok(self.finish(ended))
     }
 
-    /// Return whether to continue: the application exists, or may come back.
-    fn should_continue(
+    /// Take a sample of the host and of each service.
+    fn sample(
         &mut self,
         now: u64,
-        successor: &mut dyn FnMut() -> Option<u32>,
-    ) -> Result<bool, NerveError> {
-        let empty = self.members.borrow().is_empty();
-        if empty && self.gone_at.is_none() {
-            self.record_event(now, &json!({"ended": format!("{} has ended", self.request.application)}))?;
-            self.gone_at = Some(self.samples);
-        }
-        if empty && self.request.follow {
-            if let Some(pid) = successor() {
-                self.members.borrow_mut().follow(pid);
-            }
-        }
-        let Some(gone_at) = self.gone_at else { return Ok(true) };
-        if !self.members.borrow().is_empty() {
-            // Reopen the files: those of ended processes are useless.
-            let root = Path::new("/");
-            self.collectors = collectors(root, &self.members, self.request.cgroup.as_deref());
-            let pid = self.members.borrow().pids().into_iter().min();
-            let text = format!("{} was started again", self.request.application);
-            self.record_event(now, &json!({"restarted": text, "pid": pid}))?;
-            self.gone_at = None;
-            return Ok(true);
-        }
-        let may_return = self.request.cgroup.is_some() && self.samples - gone_at < MAX_EMPTY;
-        Ok(self.request.follow || may_return)
-    }
-
-    fn sample(&mut self, now: u64, real: u64, cpu_before: u64) -> Result<(), NerveError> {
-        let mut events = Vec::new();
-        let mut started = this_thread::cpu_time_ns();
-        for collector in 0..self.collectors.len() {
-            if self.budget.scheduled(collector, self.samples) {
-                events.extend(self.collectors[collector].read(&mut self.values));
-                let done = this_thread::cpu_time_ns();
-                events.extend(
-                    self.budget
-                        .record_cost(collector, done - started)
-                        .map(|change| self.describe_change(&change)),
-                );
-                started = done;
-            }
-        }
-        self.take_latency(now)?;
+        real: u64,
+        mut events: Vec<serde_json::Value>,
+        callbacks: &mut dyn Callbacks,
+    ) -> Result<(), NerveError> {
+        self.share_cost();
+        events.extend(self.host.read(self.samples));
         if self.samples % SLOW_INTERVAL == SLOW_INTERVAL - 1 {
-            if let Some(change) = self.budget.adjust() {
-                events.push(self.describe_change(&change));
+            events.extend(self.host.adjust(self.budget_ns() / 2));
+        }
+        let reports = self.inbox.take();
+        let allowed_ns = self.allowed_ns();
+        let sample = Sample { now, real, host: &self.host.values, allowed_ns };
+        let mut ended = Vec::new();
+        for (at, service) in self.services.iter_mut().enumerate() {
+            let is_own = |(name, _): &&(String, serde_json::Value)| *name == service.request.name;
+            let own: Vec<_> = reports.iter().filter(is_own).map(|(_, event)| event).collect();
+            match sample_service(service, &sample, events.iter().chain(own), callbacks) {
+                Ok(true) => {}
+                Ok(false) => ended.push(at),
+                Err(error) if self.folder.is_some() => {
+                    callbacks.failed(&service.request.name, &error);
+                    ended.push(at);
+                }
+                Err(error) => return Err(error),
             }
         }
-        for event in events {
-            self.record_event(now, &event)?;
-        }
-        self.values.set(Id::OwnCpu, (this_thread::cpu_time_ns() - cpu_before + self.cpu_of_source()) / 1000);
-        if let Some(ring) = &mut self.ring {
-            self.values.set(Id::OwnBytes, ring.bytes_written);
-            ring.sample(now, real, &self.values)?;
-        }
-        let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.request.serve.is_some() {
-            page.sample(real / 1_000_000, self.values.0.clone());
-        }
-        self.cpu_ns =
-            this_thread::cpu_time_ns() - cpu_before + self.spare.as_ref().map_or(0, |spare| spare.cpu_ns);
-        self.samples += 1;
-        Ok(())
-    }
-
-    fn describe_change(&self, change: &PeriodChange) -> serde_json::Value {
-        let text = format!(
-            "{} is read only every {} samples: a reading costs {} µs, the budget is {} µs per second",
-            change.name, change.period, change.cost_us, self.request.budget_us
-        );
-        json!({"budget": text, "collector": change.name, "period": change.period})
-    }
-
-    fn cpu_of_source(&self) -> u64 {
-        self.spare.as_ref().map_or(0, |spare| spare.cpu_ns)
-    }
-
-    fn take_latency(&mut self, now: u64) -> Result<(), NerveError> {
-        let (Some(source), Some(spare)) = (&mut self.source, self.spare.take()) else { return Ok(()) };
-        let mut intake = source.take(spare);
-        let quantile = |q: Quantile| match intake.latency.quantile(q) {
-            Some(Value::Finite(ns)) => Some(ns / 1000),
-            _ => None,
-        };
-        let values = &mut self.values;
-        values.add(Id::LatencyCount, intake.latency.count());
-        values.add(Id::LatencyErrors, intake.errors);
-        values.add(Id::ProbeSendDelay, intake.send_delay_ns / 1000);
-        let waiting = if intake.oldest == 0 { 0 } else { now.saturating_sub(intake.oldest) / 1000 };
-        values.set(Id::LatencyWaiting, waiting);
-        values.set_or_unknown(Id::LatencyP50, quantile(Quantile::P50));
-        values.set_or_unknown(Id::LatencyP95, quantile(Quantile::P95));
-        values.set_or_unknown(Id::LatencyP99, quantile(Quantile::P99));
-        values.set_or_unknown(Id::LatencyMax, intake.latency.max().map(|ns| ns / 1000));
-        self.slow.merge(&intake.latency);
-        intake.clear();
-        self.spare = Some(intake);
-        if self.samples % SLOW_INTERVAL == SLOW_INTERVAL - 1 && !self.slow.is_empty() {
-            if let Some(ring) = &mut self.ring {
-                ring.histogram(now, &coarse_bins(&self.slow))?;
-            }
-            self.slow.clear();
+        for at in ended.into_iter().rev() {
+            self.remove(at);
         }
         Ok(())
     }
 
-    fn record_event(&mut self, now: u64, event: &serde_json::Value) -> Result<(), NerveError> {
-        if self.request.serve.is_some() {
-            let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
-            page.event(realtime_ns() / 1_000_000, event.to_string());
+    /// Charge the CPU time that belongs to no service in equal parts to all of them.
+    fn share_cost(&mut self) {
+        let total = this_thread::cpu_time_ns() - self.cpu_before;
+        let charged = self.ended_own_ns + self.services.iter().map(|one| one.own_cpu_ns).sum::<u64>();
+        let part = total.saturating_sub(charged).checked_div(self.services.len() as u64).unwrap_or(0);
+        for service in &mut self.services {
+            service.own_cpu_ns += part;
         }
-        self.ring.as_mut().map_or(Ok(()), |ring| ring.event(now, event))
+    }
+
+    /// Return the CPU time that a sample of one service may cost, in nanoseconds.
+    fn budget_ns(&self) -> u64 {
+        self.request.budget_us * self.request.period_ms
+    }
+
+    /// Return what the collectors of a service may use: the budget without its part of the host's collectors.
+    fn allowed_ns(&self) -> u64 {
+        let part = self.host.cost_ns() / self.services.len().max(1) as u64;
+        self.budget_ns().saturating_sub(part).max(self.budget_ns() / 2)
+    }
+
+    fn add(&mut self, request: ServiceRequest) -> Result<(), NerveError> {
+        let page = Page::new(self.page.clone(), &request.name);
+        let must_run = self.folder.is_none();
+        let (period_ms, allowed_ns) = (self.request.period_ms, self.allowed_ns());
+        self.services.push(Service::start(request, period_ms, allowed_ns, page, monotonic_ns(), must_run)?);
+        Ok(())
+    }
+
+    fn remove(&mut self, at: usize) {
+        let service = self.services.swap_remove(at);
+        self.ended_own_ns += service.own_cpu_ns;
+        self.ended_ns += service.cpu_ns();
+        self.ended_ring_bytes += service.ring_bytes();
+        self.ended_collectors = service.costs();
+    }
+
+    /// Start new and changed services of the folder, and end removed ones.
+    fn update_services(&mut self, callbacks: &mut dyn Callbacks) {
+        let wanted = callbacks.services();
+        for at in (0..self.services.len()).rev() {
+            if !wanted.contains(&self.services[at].request) {
+                self.remove(at);
+            }
+        }
+        for request in wanted {
+            if self.services.iter().all(|service| service.request != request) {
+                let name = request.name.clone();
+                if let Err(error) = self.add(request) {
+                    callbacks.failed(&name, &error);
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, ended: &'static str) -> Summary {
+        self.share_cost();
+        let of_services = |figure: fn(&Service) -> u64| self.services.iter().map(figure).sum::<u64>();
+        let costs = self.services.iter().flat_map(Service::costs);
+        let ended_collectors = self.ended_collectors.iter().filter(|_| self.services.is_empty()).cloned();
+        Summary {
+            samples: self.samples,
+            ring_bytes: self.ended_ring_bytes + of_services(Service::ring_bytes),
+            cpu_us: (self.ended_ns + of_services(Service::cpu_ns)) / 1000,
+            ended,
+            collectors: self.host.costs(None).into_iter().chain(costs).chain(ended_collectors).collect(),
+        }
     }
 }
 
-/// Merge a histogram into coarser bins, in ascending order.
-fn coarse_bins(histogram: &Histogram) -> Vec<(u64, u64)> {
-    let mut bins: Vec<(u64, u64)> = Vec::new();
-    for bin in histogram.bins() {
-        let at = coarse_bin(bin.low);
-        match bins.last_mut() {
-            Some((last, count)) if *last == at => *count += bin.count,
-            _ => bins.push((at, bin.count)),
-        }
+/// Take a sample of a service, and return whether to continue.
+fn sample_service<'a>(
+    service: &mut Service,
+    sample: &Sample<'_>,
+    events: impl Iterator<Item = &'a serde_json::Value>,
+    callbacks: &mut dyn Callbacks,
+) -> Result<bool, NerveError> {
+    for event in events {
+        service.record_event(sample, event)?;
     }
-    bins
-}
-
-/// Return the bin of a value in the layout of `hindmost_histogram` with [`BINS_AN_OCTAVE`]: 1 ns wide below 64 ns.
-fn coarse_bin(value: u64) -> u64 {
-    let significant = BINS_AN_OCTAVE.ilog2() + 1;
-    let octave = (u64::BITS - significant).saturating_sub(value.leading_zeros());
-    u64::from(octave * BINS_AN_OCTAVE) + (value >> octave)
+    if service.sample(sample)? {
+        callbacks.slowed(&service.request.name);
+    }
+    service.follow(sample, |name| callbacks.successor(name))
 }
 
 #[cfg(test)]
@@ -408,17 +336,5 @@ mod tests {
         assert_eq!(read(163 * S, 12_263 * S), [("gap", 62.0)]);
         assert!(read(163 * S + 5, 12_263 * S + 5).is_empty());
         assert_eq!(scheduled, 163 * S);
-    }
-
-    #[test]
-    fn stored_bins_ascend_and_are_a_32nd_wide() {
-        let mut before = 0;
-        for value in [0, 1, 63, 64, 65, 127, 128, 1_000, 1_000_000, 1_032_000, u64::MAX] {
-            let bin = coarse_bin(value);
-            assert!(bin >= before, "{value}");
-            before = bin;
-        }
-        assert_eq!(coarse_bin(1_000_000), coarse_bin(1_006_000));
-        assert_ne!(coarse_bin(1_000_000), coarse_bin(1_032_000));
     }
 }

@@ -37,6 +37,14 @@ pub enum NerveError {
         /// The reason.
         reason: String,
     },
+    /// The folder of services cannot be watched.
+    #[error("cannot watch folder {folder}: {source}")]
+    Folder {
+        /// Path of the folder.
+        folder: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
     /// The page cannot be served.
     #[error("cannot serve on {address}: {source}")]
     Serve {
@@ -56,6 +64,7 @@ impl NerveError {
             Self::NoRing { .. } => "no-ring",
             Self::Held(_) => "held",
             Self::Latency { .. } => "latency",
+            Self::Folder { .. } => "folder",
             Self::Serve { .. } => "serve",
         }
     }

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use crate::collect::{Collector, Members, Scope};
+use crate::collect::{application_collectors, host_collectors, Collector, Members, Scope};
 use crate::counters::Values;
-use crate::daemon::collectors;
 use crate::latency::{Intake, ProbeRequest, Prober};
 use crate::NerveError;
 
@@ -30,7 +29,9 @@ impl HostSampler {
         if members.borrow().is_empty() {
             return Err(NerveError::Gone("the application has no process".into()));
         }
-        Ok(Self { collectors: collectors(root, &members, cgroup), values: Values::new() })
+        let mut collectors = host_collectors(root);
+        collectors.extend(application_collectors(root, &members, cgroup));
+        Ok(Self { collectors, values: Values::new() })
     }
 
     /// Return the current value of each entry of [`crate::COUNTERS`].
@@ -61,7 +62,7 @@ impl Probe {
     /// # Errors
     /// [`NerveError::Latency`] if the server does not answer.
     pub fn start(request: &ProbeRequest) -> Result<Self, NerveError> {
-        Prober::start(request, true).map(Self)
+        Prober::start(request, true, true).map(Self)
     }
 
     /// Return the readings since the last call.

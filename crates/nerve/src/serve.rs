@@ -1,82 +1,20 @@
-//! Prometheus metrics and a small page, on loopback.
+//! Metrics for Prometheus and a small page, on loopback.
 
-use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-
-use crate::counters::{Kind, COUNTERS, UNKNOWN};
+use crate::page::{lock, PageState};
 use crate::NerveError;
 
-/// Number of samples on the page: ten minutes.
-const KEPT_SAMPLES: usize = 600;
 /// Most concurrent readers; further ones are refused.
 const MAX_READERS: usize = 16;
 /// Longest time from the first byte of a request to the last of its reply.
 const DEADLINE: Duration = Duration::from_secs(5);
 const PAGE: &str = include_str!("page.html");
-
-/// State of the page: the last samples (wall clock in milliseconds, values) and events.
-#[derive(Default)]
-pub(crate) struct PageState {
-    application: String,
-    samples: VecDeque<(u64, Vec<i64>)>,
-    events: VecDeque<(u64, String)>,
-}
-
-impl PageState {
-    pub(crate) fn new(application: &str) -> Self {
-        Self { application: application.to_owned(), ..Self::default() }
-    }
-
-    pub(crate) fn sample(&mut self, at_ms: u64, values: Vec<i64>) {
-        self.samples.push_back((at_ms, values));
-        while self.samples.len() > KEPT_SAMPLES {
-            self.samples.pop_front();
-        }
-    }
-
-    pub(crate) fn event(&mut self, at_ms: u64, text: String) {
-        self.events.push_back((at_ms, text));
-        while self.events.len() > KEPT_SAMPLES {
-            self.events.pop_front();
-        }
-    }
-
-    fn metrics(&self) -> String {
-        let mut text = String::new();
-        let Some((_, values)) = self.samples.back() else { return text };
-        for (counter, value) in COUNTERS.iter().zip(values).filter(|(_, value)| **value != UNKNOWN) {
-            let name = counter.name.replace('.', "_");
-            let (suffix, kind) =
-                if counter.kind == Kind::Total { ("_total", "counter") } else { ("", "gauge") };
-            let _ = write!(
-                text,
-                "# HELP hindmost_{name}{suffix} {}\n# TYPE hindmost_{name}{suffix} {kind}\nhindmost_{name}{suffix} {value}\n",
-                counter.about
-            );
-        }
-        text
-    }
-
-    fn json(&self) -> String {
-        let names: Vec<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
-        let totals: Vec<bool> = COUNTERS.iter().map(|counter| counter.kind == Kind::Total).collect();
-        let known = |value: &i64| (*value != UNKNOWN).then_some(*value);
-        let samples: Vec<(u64, Vec<Option<i64>>)> =
-            self.samples.iter().map(|(at, values)| (*at, values.iter().map(known).collect())).collect();
-        json!({
-            "application": self.application, "names": names, "totals": totals, "samples": samples,
-            "events": self.events,
-        })
-        .to_string()
-    }
-}
+const PATHS: &str = "/, /metrics, /services.json, /samples.json?service=ID";
 
 /// A server on loopback that runs until it is dropped.
 pub(crate) struct PageServer {
@@ -149,13 +87,11 @@ fn answer(mut stream: TcpStream, state: &Mutex<PageState>) -> std::io::Result<()
         let host = host.trim().rsplit_once(':').map_or(host.trim().to_owned(), |(host, _)| host.to_owned());
         host != "localhost" && host != "127.0.0.1"
     });
-    let state = || state.lock().unwrap_or_else(PoisonError::into_inner);
-    let (status, kind, body) = match (method, path) {
+    let found = if method == "GET" { body_of(path, &lock(state)) } else { None };
+    let (status, kind, body) = match found {
         _ if is_foreign => ("403 Forbidden", "text/plain", "use http://127.0.0.1\n".to_owned()),
-        ("GET", "/") => ("200 OK", "text/html; charset=utf-8", PAGE.to_owned()),
-        ("GET", "/metrics") => ("200 OK", "text/plain; version=0.0.4", state().metrics()),
-        ("GET", "/samples.json") => ("200 OK", "application/json", state().json()),
-        _ => ("404 Not Found", "text/plain", "available: /, /metrics and /samples.json\n".to_owned()),
+        Some((kind, body)) => ("200 OK", kind, body),
+        None => ("404 Not Found", "text/plain", format!("available: {PATHS}\n")),
     };
     let length = body.len();
     let text = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
@@ -170,9 +106,30 @@ fn answer(mut stream: TcpStream, state: &Mutex<PageState>) -> std::io::Result<()
     Ok(())
 }
 
+/// Return the content type and the body of a path.
+fn body_of(path: &str, state: &PageState) -> Option<(&'static str, String)> {
+    const JSON: &str = "application/json";
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    Some(match path {
+        "/" => ("text/html; charset=utf-8", PAGE.to_owned()),
+        "/metrics" => ("application/openmetrics-text; version=1.0.0; charset=utf-8", state.metrics()),
+        "/services.json" => (JSON, state.services_json()),
+        "/samples.json" => {
+            let id = query.strip_prefix("service=").and_then(|id| id.parse().ok());
+            (JSON, state.samples_json(id)?)
+        }
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use hindmost_histogram::Histogram;
+    use serde_json::{json, Value};
+
     use super::*;
+    use crate::counters::{Values, COUNTERS, UNKNOWN};
+    use crate::page::{Page, Status};
 
     fn get(address: SocketAddr, path: &str, host: &str) -> String {
         let mut stream = TcpStream::connect(address).unwrap();
@@ -202,21 +159,64 @@ mod tests {
 
     const AFTER_DEADLINE: Duration = Duration::from_millis(5_500);
 
-    #[test]
-    fn metrics_are_prometheus_text_and_other_hosts_are_refused() {
+    /// Serve two services: a sample of the first has all values but one; the second has no sample.
+    fn serve_two() -> (PageServer, [Page; 2]) {
         let state = Arc::new(Mutex::new(PageState::default()));
-        let mut values: Vec<i64> = (0..COUNTERS.len() as i64).collect();
-        values[2] = UNKNOWN;
-        state.lock().unwrap().sample(7, values);
-        let server = PageServer::start(0, Arc::clone(&state)).unwrap();
+        let pages = ["web \"1\"", "cache"].map(|name| Page::new(Some(Arc::clone(&state)), name));
+        let mut values = Values((0..COUNTERS.len() as i64).collect());
+        values.0[2] = UNKNOWN;
+        pages[0].sample(7, &values);
+        pages[0].set_status(Status::Restarted);
+        (PageServer::start(0, state).unwrap(), pages)
+    }
+
+    #[test]
+    fn metrics_are_openmetrics_text_with_a_label_for_each_service() {
+        let (server, pages) = serve_two();
+        let mut latency = Histogram::new();
+        for ns in [90_000, 400_000, 20_000_000_000] {
+            latency.record(ns);
+        }
+        pages[0].latency(&latency);
         let text = get(server.address, "/metrics", "127.0.0.1:9");
-        assert!(
-            text.contains("# TYPE hindmost_own_cpu_us_total counter\nhindmost_own_cpu_us_total 0\n"),
-            "{text}"
-        );
-        assert!(text.contains("# TYPE hindmost_latency_p99_us gauge\n"));
-        assert!(!text.contains(&COUNTERS[2].name.replace('.', "_")), "{text}");
-        assert!(get(server.address, "/samples.json", "localhost").contains(r#""samples":[[7,[0,1,null,3,"#));
+        assert!(text.contains("Content-Type: application/openmetrics-text"));
+        let lines: Vec<&str> = text.lines().collect();
+        let has = |line: &str| assert!(lines.contains(&line), "{line} is not in {text}");
+        has("# TYPE hindmost_own_cpu_us counter");
+        has(r#"hindmost_own_cpu_us_total{service="web \"1\""} 0"#);
+        has("# TYPE hindmost_latency_p99_us gauge");
+        has("hindmost_host_user_ticks_total 20");
+        has(r#"hindmost_up{service="cache"} 0"#);
+        has(r#"hindmost_restarts_total{service="web \"1\""} 1"#);
+        has(r#"hindmost_latency_seconds_bucket{service="web \"1\"",le="0.0001"} 1"#);
+        has(r#"hindmost_latency_seconds_bucket{service="web \"1\"",le="15"} 2"#);
+        has(r#"hindmost_latency_seconds_bucket{service="web \"1\"",le="+Inf"} 3"#);
+        has(r#"hindmost_latency_seconds_count{service="web \"1\""} 3"#);
+        assert_eq!(lines.last(), Some(&"# EOF"));
+        let unknown = format!("hindmost_{}_total{{", COUNTERS[2].name.replace('.', "_"));
+        assert!(!text.contains(&unknown), "{text}");
+    }
+
+    #[test]
+    fn each_service_has_its_samples_until_it_is_removed() {
+        let (server, pages) = serve_two();
+        let get = |path: &str| get(server.address, path, "localhost");
+        let services = get("/services.json");
+        let services: Value = serde_json::from_str(services.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let names: Vec<_> = services.as_array().unwrap().iter().map(|one| &one["name"]).collect();
+        assert_eq!(names, ["cache", "web \"1\""]);
+        assert_eq!((&services[0]["runs"], &services[1]["restarts"]), (&json!(false), &json!(1)));
+        let samples = |id: &Value| get(&format!("/samples.json?service={id}"));
+        assert!(samples(&services[1]["id"]).contains(r#""samples":[[7,[0,1,null,3,"#));
+        assert!(samples(&services[0]["id"]).contains(r#""samples":[]"#));
+        drop(pages);
+        assert!(samples(&services[1]["id"]).starts_with("HTTP/1.1 404"));
+        assert!(get("/services.json").ends_with("[]"));
+    }
+
+    #[test]
+    fn other_hosts_and_paths_are_refused() {
+        let (server, _pages) = serve_two();
         assert!(get(server.address, "/samples.json", "evil.example").starts_with("HTTP/1.1 403"));
         assert!(get(server.address, "/nothing", "localhost").starts_with("HTTP/1.1 404"));
     }

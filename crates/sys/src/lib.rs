@@ -12,6 +12,7 @@ pub mod clock;
 pub mod diag;
 pub mod ethtool;
 pub mod file;
+pub mod folder;
 pub mod interface;
 pub mod limits;
 pub mod perf;

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use rustix::io::Errno;
 use rustix::net::{
-    bind, connect, listen, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType,
+    bind, connect, listen, recv, socket_with, AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags,
+    SocketType,
 };
 
 /// Start a connect(2) without waiting for the peer, from the local address `source` if given.
@@ -51,6 +52,11 @@ fn choose_port_late(socket: &OwnedFd) {
         let value = (&raw const on).cast();
         libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, value, length);
     }
+}
+
+/// Whether a connection has received nothing that is unread, not even its end.
+pub fn is_silent(socket: &impl AsFd) -> bool {
+    recv(socket, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_err_and(|error| error == Errno::AGAIN)
 }
 
 /// Make a listener's accept queue as long as the host allows (`net.core.somaxconn`). The standard library's 128

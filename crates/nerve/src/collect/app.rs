@@ -15,6 +15,8 @@ use crate::counters::{Id, Values};
 /// Processes to watch.
 #[derive(Clone, Debug)]
 pub(crate) enum Scope {
+    /// None yet: the application has not started.
+    Awaited,
     /// A process and its descendants.
     Process(u32),
     /// All processes of a cgroup, given by its folder.
@@ -73,6 +75,7 @@ impl Members {
             return;
         }
         let pids = match &self.scope {
+            Scope::Awaited => Vec::new(),
             Scope::Process(pid) => {
                 let top = *pid;
                 self.read_parents();

@@ -139,16 +139,13 @@ impl Collector for Network {
     }
 }
 
-/// Counters that take more than 10 µs to read: TCP and UDP errors, and reclaim.
-pub(crate) struct Expensive {
-    snmp: Option<Source>,
-    vmstat: Option<Source>,
-}
+/// TCP and UDP errors, which take more than 10 µs to read.
+pub(crate) struct Protocols(Option<Source>);
 
-impl Expensive {
+impl Protocols {
+    /// Open the application's view, which may be in its own network namespace.
     pub(crate) fn new(root: &Path, pid: Option<u32>) -> Self {
-        let snmp = Source::open(net(root, pid).join("snmp")).ok();
-        Self { snmp, vmstat: Source::open(root.join("proc/vmstat")).ok() }
+        Self(Source::open(net(root, pid).join("snmp")).ok())
     }
 }
 
@@ -159,9 +156,9 @@ fn snmp(text: &str, protocol: &str, name: &str) -> Option<u64> {
     lines.next()?.split_ascii_whitespace().nth(at)?.parse().ok()
 }
 
-impl Collector for Expensive {
+impl Collector for Protocols {
     fn name(&self) -> &'static str {
-        "protocols and reclaim"
+        "protocols"
     }
 
     fn period(&self) -> u32 {
@@ -169,11 +166,33 @@ impl Collector for Expensive {
     }
 
     fn read(&mut self, values: &mut Values) -> Option<Value> {
-        if let Some(text) = self.snmp.as_mut().and_then(Source::read) {
-            values.set_or_unknown(Id::TcpRetransmits, snmp(text, "Tcp", "RetransSegs"));
-            values.set_or_unknown(Id::UdpErrors, snmp(text, "Udp", "RcvbufErrors"));
-        }
-        let text = self.vmstat.as_mut()?.read()?;
+        let text = self.0.as_mut()?.read()?;
+        values.set_or_unknown(Id::TcpRetransmits, snmp(text, "Tcp", "RetransSegs"));
+        values.set_or_unknown(Id::UdpErrors, snmp(text, "Udp", "RcvbufErrors"));
+        None
+    }
+}
+
+/// Reclaim of memory, which takes more than 10 µs to read.
+pub(crate) struct Reclaim(Option<Source>);
+
+impl Reclaim {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self(Source::open(root.join("proc/vmstat")).ok())
+    }
+}
+
+impl Collector for Reclaim {
+    fn name(&self) -> &'static str {
+        "reclaim"
+    }
+
+    fn period(&self) -> u32 {
+        10
+    }
+
+    fn read(&mut self, values: &mut Values) -> Option<Value> {
+        let text = self.0.as_mut()?.read()?;
         for line in text.lines() {
             let Some((name, value)) = line.split_once(' ') else { continue };
             let id = match name {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hindmost_load::protocol::{Answer, Dialogue};
 use hindmost_plan::Plan;
+use hindmost_sys::socket::is_silent;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -15,7 +16,7 @@ use crate::NerveError;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Target and request of a probe.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ProbeRequest {
     /// Address of the server.
     pub address: SocketAddr,
@@ -29,6 +30,10 @@ pub struct ProbeRequest {
     pub host: Option<String>,
     /// Requests per second.
     pub rate: f64,
+    /// CPU time that the probe may use, in microseconds per second: it sends fewer requests if they would cost more.
+    /// None: no limit.
+    #[serde(default)]
+    pub budget_us: Option<u64>,
 }
 
 impl ProbeRequest {
@@ -151,12 +156,6 @@ fn read(stream: &mut TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Whether an idle connection has received nothing, not even its end.
-fn is_silent(stream: &TcpStream) -> bool {
-    let peeked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
-    stream.set_nonblocking(false).is_ok() && peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
-}
-
 fn is_closed(error: &io::Error) -> bool {
     use ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
@@ -199,7 +198,15 @@ mod tests {
 
     fn client(address: SocketAddr, protocol: &str) -> Client {
         let (path, host) = (Some("/k?q=1".to_owned()), Some("shop.example".to_owned()));
-        Client::new(&ProbeRequest { address, protocol: protocol.to_owned(), path, host, rate: 1.0 }).unwrap()
+        Client::new(&ProbeRequest {
+            address,
+            protocol: protocol.to_owned(),
+            path,
+            host,
+            rate: 1.0,
+            budget_us: None,
+        })
+        .unwrap()
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) use log::Tail;
 pub(crate) use probe::Prober;
 
 /// Where a log line has the latency.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogField {
     /// A member of a JSON document.
@@ -29,7 +29,7 @@ pub enum LogField {
 }
 
 /// Unit of the latencies in a log.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// Seconds, as in nginx's `$request_time`.
@@ -54,7 +54,7 @@ impl Unit {
 }
 
 /// Configuration of the source of latency.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LatencyFrom {
     /// A probe that sends requests on its own schedule, independent of replies.
@@ -77,9 +77,10 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    pub(crate) fn start(from: &LatencyFrom) -> Result<Self, NerveError> {
+    /// Start a source. `must_answer`: fail if the probed server does not answer now.
+    pub(crate) fn start(from: &LatencyFrom, must_answer: bool) -> Result<Self, NerveError> {
         Ok(match from {
-            LatencyFrom::Probe(request) => Self::Probe(Prober::start(request, false)?),
+            LatencyFrom::Probe(request) => Self::Probe(Prober::start(request, false, must_answer)?),
             LatencyFrom::Log { file, place, unit } => Self::Log(Tail::open(file, place.clone(), *unit)?),
         })
     }

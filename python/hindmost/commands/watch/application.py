@@ -1,15 +1,20 @@
-"""The application to watch: a process, a server's address, or a cgroup."""
+"""The application to watch: a process, a server's address, a systemd unit, a command line or a cgroup."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hindmost.commands.watch.identity import Identity, identify
 from hindmost.core.targets import Attached, Managed, parse_target
-from hindmost.core.targets.procfs import is_local, local_owner, process_name, split_address
+from hindmost.core.targets.procfs import is_local, process_name, split_address
 from hindmost.errors import TargetError, UsageError
 
 CGROUPS = Path("/sys/fs/cgroup")
+BRIEF_WAIT = 60
+"""Samples for which a watch waits for a process with the same command line, or for a process in the cgroup:
+it is not sure that the application will return."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,7 @@ class Application:
     name : str
         Name for people.
     pid : int or None
-        Its topmost process; None where a cgroup was named.
+        Its topmost process; None where a cgroup was named, or where it is not known to run.
     cgroup : str or None
         The folder of its cgroup, if a cgroup was named.
     address : str or None
@@ -34,6 +39,10 @@ class Application:
         The path to request (http).
     secured : bool
         Whether the address uses TLS.
+    identity : Identity or None
+        By what it is found after a restart; None if it is not followed, or by its cgroup.
+    wait : int or None
+        Samples for which a watch waits for its return; None without limit.
     """
 
     name: str
@@ -44,6 +53,8 @@ class Application:
     host: str | None = None
     path: str = "/"
     secured: bool = False
+    identity: Identity | None = None
+    wait: int | None = 0
 
     def with_target(self, target: Attached) -> Application:
         """Return the same application with the address of `target`."""
@@ -57,37 +68,93 @@ class Application:
         )
 
 
-def find_application(text: str) -> Application:
-    """Find the application that TARGET names by process id, URL (``memcached://HOST:PORT``) or cgroup.
+def parse_application(text: str) -> Application:
+    """Parse the name of an application, which need not run now.
+
+    Parameters
+    ----------
+    text : str
+        A process id, URL (``memcached://HOST:PORT``), systemd unit (``nginx.service``), part of a command
+        line (``command:gunicorn shop``) or cgroup.
 
     Raises
     ------
     UsageError
         The text is none of these, or the application is on another machine.
-    TargetError
-        There is no such process or cgroup, or no process listens there.
     """
     if text.isdecimal():
-        pid = int(text)
-        if not Path(f"/proc/{pid}").is_dir():
-            raise TargetError(
-                "no-such-process", f"there is no process {pid}", hint="pgrep -a memcached", pid=pid
-            )
-        return Application(f"{process_name(pid)} ({pid})", pid)
+        return Application(text, int(text))
     if "://" in text:
-        return _address(text)
-    folder = Path(text) if text.startswith("/") else CGROUPS / text
-    if (folder / "cgroup.procs").is_file():
-        return Application(f"cgroup {folder.name}", None, cgroup=str(folder))
+        return _parse_url(text)
+    if command := text.removeprefix("command:") if text.startswith("command:") else "":
+        return Application(command, None, identity=Identity("command", command), wait=None)
+    if re.fullmatch(r"[\w.@:\\-]+\.service", text, re.ASCII):
+        return Application(text, None, identity=Identity("unit", text), wait=None)
+    folder = CGROUPS / text  # an absolute path stays as it is
+    if text.startswith("/") or folder.is_dir():
+        return Application(f"cgroup {folder.name}", None, cgroup=str(folder), wait=BRIEF_WAIT)
     raise UsageError(
         "bad-value",
-        f"{text!r} is not a process id, an address or a cgroup",
-        hint=f"a number, memcached://127.0.0.1:11211, or a folder below {CGROUPS}",
+        f"{text!r} is not a process id, an address, a unit, a command or a cgroup",
+        hint="a number, memcached://127.0.0.1:11211, nginx.service, command:'gunicorn shop', or a folder"
+        f" below {CGROUPS}",
         value=text,
     )
 
 
-def _address(text: str) -> Application:
+def find_application(text: str) -> Application:
+    """Find the running application that a text names. See `parse_application`.
+
+    Raises
+    ------
+    UsageError
+        The text names no application, or one on another machine.
+    TargetError
+        There is no such process, or no process listens there.
+    """
+    found = parse_application(text)
+    if found.cgroup is not None:
+        if not Path(found.cgroup, "cgroup.procs").is_file():
+            raise UsageError(
+                "bad-value", f"{found.cgroup} is not a cgroup", hint=f"a folder below {CGROUPS}", value=text
+            )
+        return found
+    if found.pid is not None:
+        return _identify(found.pid)
+    assert found.identity is not None
+    pid = found.identity.find()
+    if pid is None:
+        raise _not_found(text, found)
+    return replace(found, name=f"{process_name(pid)} ({pid})", pid=pid)
+
+
+def _identify(pid: int) -> Application:
+    if not Path(f"/proc/{pid}").is_dir():
+        raise TargetError("no-such-process", f"there is no process {pid}", hint="pgrep -a memcached", pid=pid)
+    identity = identify(pid)
+    wait = 0 if identity is None else BRIEF_WAIT if identity.kind == "command" else None
+    return Application(f"{process_name(pid)} ({pid})", pid, identity=identity, wait=wait)
+
+
+def _not_found(text: str, application: Application) -> TargetError:
+    if application.address is None:
+        return TargetError(
+            "no-such-process",
+            f"no process that this user can see belongs to {text}",
+            hint="run as root, or give a process id",
+            value=text,
+        )
+    host, port = split_address(application.address)
+    return TargetError(
+        "not-listening",
+        f"no process that this user can see listens on {application.address}",
+        hint="run as root, or give a process id",
+        host=host,
+        port=port,
+    )
+
+
+def _parse_url(text: str) -> Application:
     target = parse_target(text)
     if isinstance(target, Managed):
         raise UsageError(
@@ -105,13 +172,5 @@ def _address(text: str) -> Application:
             host=host,
             target=text,
         )
-    pid = local_owner(target.address)
-    if pid is None:
-        raise TargetError(
-            "not-listening",
-            f"no process that this user can see listens on {target.address}",
-            hint="run as root, or give a process id",
-            host=host,
-            port=port,
-        )
-    return Application(f"{process_name(pid)} ({pid})", pid).with_target(target)
+    identity = Identity("address", target.address)
+    return Application(text, None, identity=identity, wait=None).with_target(target)

@@ -1,4 +1,4 @@
-"""The documents of ``hindmost watch show`` and ``hindmost watch merge``."""
+"""The documents of ``hindmost watch show``, ``merge`` and ``list``."""
 
 from __future__ import annotations
 
@@ -82,3 +82,24 @@ class Merged(Document):
 
     schema: Literal["hindmost.merged/1"] = "hindmost.merged/1"
     rows: list[Batch]
+
+
+class ServiceRow(Document):
+    """A service of the daemon. ``fault``: why it is not watched; then only its name is known."""
+
+    name: str
+    application: str | None = None
+    latency: str | None = None
+    on_change: str | None = None
+    ring: str | None = None
+    runs: bool = False
+    watched: bool = False
+    fault: str | None = None
+
+
+class Services(Document):
+    """The services that a daemon watches. ``folder``: of their files."""
+
+    schema: Literal["hindmost.services/1"] = "hindmost.services/1"
+    folder: str
+    services: list[ServiceRow]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PROBED = ("memcached", "redis", "http")
 """Protocols that a probe speaks."""
+AUTO_RATE = 25.0
+"""Requests per second of a probe unless they cost more than its budget."""
 _PLACE = (
     "json:KEY, key:NAME (of NAME=VALUE) or column:N (from 1; negative from the end), then /s, /ms, /us or /ns"
 )
@@ -48,19 +50,23 @@ def latency_from(
     address: str | None = None,
     log: Path | None = None,
     log_latency: str = "nginx",
+    budget: float = 0.0005,
 ) -> LatencySource | None:
     """Build the latency source that the options describe; None if they describe none.
 
     Parameters
     ----------
     probe : str or None
-        A rate such as ``"100/s"``; ``"0"`` or None for no probe.
+        A rate such as ``"100/s"``; ``"auto"`` for at most `AUTO_RATE` within the budget; ``"0"`` or None for
+        no probe.
     address : str, optional
         URL of a running server, such as ``http://HOST:PORT/PATH``, if the application was named otherwise.
     log : Path, optional
         An access log.
     log_latency : str
         A server of `LOGS`, or the place and unit of the latency in a line.
+    budget : float
+        Fraction of one CPU that a probe of ``"auto"`` may use.
 
     Raises
     ------
@@ -69,7 +75,14 @@ def latency_from(
     TargetError
         The host in `address` cannot be resolved.
     """
-    rate = 0.0 if probe is None or probe == "0" else parse_rate(probe.removesuffix("/s"))
+    is_auto = probe == "auto"
+    rate = (
+        0.0
+        if probe is None or probe == "0"
+        else AUTO_RATE
+        if is_auto
+        else parse_rate(probe.removesuffix("/s"))
+    )
     if log is not None:
         return LatencySource({"log": {"file": str(log), **_place(log_latency)}}, f"the log {log}")
     if address is not None:
@@ -92,7 +105,9 @@ def latency_from(
     document: dict[str, Any] = {"address": where, "protocol": protocol, "rate": rate}
     if protocol == "http":
         document |= {"path": application.path, "host": application.host}
-    return LatencySource({"probe": document}, f"a probe of {rate:g} requests/s")
+    if is_auto:
+        document["budget_us"] = round(budget * 1e6)
+    return LatencySource({"probe": document}, f"a probe of {'up to ' * is_auto}{rate:g} requests/s")
 
 
 def _running(address: str) -> Attached:

@@ -1,4 +1,4 @@
-"""Views of ``hindmost watch show`` and ``hindmost watch merge``."""
+"""Views of ``hindmost watch show``, ``merge`` and ``list``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import json
 import math
 import time
 from collections.abc import Sequence
+from typing import Any
 
-from hindmost.commands.watch.document import Batch, RingView
+from hindmost import _engine
+from hindmost.commands.watch.document import Batch, RingView, ServiceRow, Services
 from hindmost.present import numbers
 from hindmost.present.blocks import Item, Items, Section, Table, Text, Tone, View
 
 SHOWN_EVENTS = 8
+REPORTS = ("threads", "neighbours")
+SHOWN_REPORTS = 2
+"""Reports of threads and neighbours among the shown events: a busy host has several a minute."""
 TONES: dict[str, Tone] = {"none": "valid", "anomaly": "invalid"}
 
 
@@ -33,7 +38,9 @@ def ring_view(doc: RingView) -> View:
         for one in doc.moved
     ]
     wait = "" if doc.moved_wait is None else f"not ranked yet: {doc.moved_wait.why}"
-    events = [Item(f"{_clock(at)}  {json.dumps(what)}") for at, what in doc.events[-SHOWN_EVENTS:]]
+    events = [
+        Item(f"{_clock(at)}  {_engine.describe_event(json.dumps(what))}") for at, what in _last_events(doc)
+    ]
     return View(
         title="Ring",
         word=doc.change.kind,
@@ -53,6 +60,14 @@ def ring_view(doc: RingView) -> View:
         ],
         schema=doc.schema,
     )
+
+
+def _last_events(doc: RingView) -> list[tuple[float, Any]]:
+    """Return the last events, among them a few reports, in their order."""
+    reports = [one for one in doc.events if any(key in one[1] for key in REPORTS)]
+    others = [one for one in doc.events if one not in reports]
+    shown = [*reports[-SHOWN_REPORTS:], *others[-(SHOWN_EVENTS - SHOWN_REPORTS) :]]
+    return sorted(shown, key=lambda one: one[0])
 
 
 def _summary(doc: RingView) -> list[str]:
@@ -97,3 +112,28 @@ def merged_view(batches: Sequence[Batch]) -> View:
     heads = ("time (s)", "requests", "p50", "p99", "p99 by host")
     headline = f"{len(rows)} batch{'' if len(rows) == 1 else 'es'} of wall-clock time"
     return View("Merged rings", "", "", headline, [Table(heads, rows, ">>>><")])
+
+
+def services_view(doc: Services) -> View:
+    """Return the view of the services that a daemon watches."""
+    count = len(doc.services)
+    watched = sum(one.watched for one in doc.services)
+    rows = [
+        (one.name, one.application or "", one.latency or "none", one.on_change or "", _state(one))
+        for one in doc.services
+    ]
+    return View(
+        "Watched services",
+        "",
+        "",
+        f"{count} service{'' if count == 1 else 's'} in {doc.folder}, {watched} watched now",
+        [Table(("service", "application", "latency", "on change", "state"), rows, "<<<<<")],
+        schema=doc.schema,
+    )
+
+
+def _state(row: ServiceRow) -> str:
+    if row.fault is not None:
+        return row.fault
+    runs = "runs" if row.runs else "does not run"
+    return f"{runs}, {'watched' if row.watched else 'not watched'}"

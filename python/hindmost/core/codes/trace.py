@@ -158,6 +158,18 @@ CODES: dict[str, Code] = {
     "no-latency-source": Code(
         "The probe or the access log does not provide latency.", "Use `--probe 0`, or `--log FILE`."
     ),
+    "service-exists": Code(
+        "A service of this name is watched already.", "Choose another name, or remove it first."
+    ),
+    "service-not-watched": Code(
+        "The daemon does not watch this service. It watches the others.",
+        "Correct the service's file; the daemon notices it.",
+    ),
+    "no-such-service": Code("No service of this name is watched.", "Run `hindmost watch list`."),
+    "unit-failed": Code(
+        "systemd refused the unit of `hindmost watch install`. Nothing was left behind.",
+        "Read the message of systemctl.",
+    ),
     "few-blocks": Code(
         "The ring holds too few blocks with latency.", "Watch for longer, or specify the value."
     ),
@@ -199,6 +211,7 @@ CODES: dict[str, Code] = {
     # Suspects of a diagnosis
     "policy-forbids": Code("The policy does not allow this change.", "Add it to `may` in the policy."),
     "policy-hours": Code("The policy allows no change at this hour.", "Wait, or change `hours`."),
+    "policy-host": Code("The policy allows no change of this host.", "Add it to `hosts` in the policy."),
     "protected-program": Code(
         "Hindmost never touches this program: operators need it to repair the host.", "Nothing to do."
     ),

@@ -56,6 +56,7 @@ DOCUMENTS: dict[str, tuple[str, str]] = {
         "A line of the evidence that hindmost colocate supervise --learn keeps",
     ),
     "ring-view": ("commands.watch.document:RingView", "Result of hindmost watch show"),
+    "services": ("commands.watch.document:Services", "Result of hindmost watch list"),
     "merged": ("commands.watch.document:Merged", "Result of hindmost watch merge"),
     "diagnosis": ("commands.diagnose.document:Diagnosis", "Result of hindmost diagnose"),
     "harvest-simulation": (

@@ -96,9 +96,9 @@ def _holds(pid: int, links: set[str]) -> bool:
     return False
 
 
-def listening_ports(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int]:
-    """Return the TCP ports on which any of these processes accepts connections, sorted."""
-    ports: set[int] = set()
+def listening_addresses(pids: Iterable[int], proc: Path = Path("/proc")) -> list[str]:
+    """Return the TCP addresses (``IP:PORT``) on which any of these processes accepts connections, sorted."""
+    addresses: set[str] = set()
     for pid in pids:
         waiting = {}
         for table in ("net/tcp", "net/tcp6"):
@@ -106,12 +106,26 @@ def listening_ports(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int
                 for line in read_kernel(proc / str(pid) / table).splitlines()[1:]:
                     fields = line.split()
                     if fields[3] == _LISTEN:
-                        waiting[f"socket:[{fields[9]}]"] = int(fields[1].rpartition(":")[2], 16)
+                        waiting[f"socket:[{fields[9]}]"] = _decode_address(fields[1])
         with contextlib.suppress(OSError), os.scandir(proc / str(pid) / "fd") as descriptors:
             for descriptor in descriptors:
                 with contextlib.suppress(OSError, KeyError):
-                    ports.add(waiting[os.readlink(descriptor.path)])  # noqa: PTH115
-    return sorted(ports)
+                    addresses.add(waiting[os.readlink(descriptor.path)])  # noqa: PTH115
+    return sorted(addresses)
+
+
+def _decode_address(text: str) -> str:
+    """Decode an address and a port in the kernel's hexadecimal."""
+    host, _, port = text.rpartition(":")
+    raw = decode_hex_address(host)
+    return join_address(
+        socket.inet_ntop(socket.AF_INET if len(raw) == 4 else socket.AF_INET6, raw), int(port, 16)
+    )
+
+
+def listening_ports(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int]:
+    """Return the TCP ports on which any of these processes accepts connections, sorted."""
+    return sorted({split_address(address)[1] for address in listening_addresses(pids, proc)})
 
 
 def is_local(host: str) -> bool:
