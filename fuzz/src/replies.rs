@@ -103,18 +103,22 @@ pub fn postgresql(bytes: &[u8]) {
     });
 }
 
-/// HTTP/1.1, with and without counting the messages of replies.
+/// HTTP/1.1, with and without counting the messages of replies, and with checks of replies.
 pub fn http(bytes: &[u8]) {
     static CODEC: OnceLock<Http> = OnceLock::new();
     static STREAMED: OnceLock<Http> = OnceLock::new();
+    static CHECKED: OnceLock<Http> = OnceLock::new();
     let codec = CODEC.get_or_init(|| Http::new(&plan("http", "http")));
     let counting = STREAMED.get_or_init(|| Http::new(&streamed("http")));
+    let checks = r#"{"kind": "http", "checks": ["body contains aab", "header A: b", "size<=9"]}"#;
+    let checking = CHECKED.get_or_init(|| Http::new(&plan_of("http", checks)));
     let value = |_: Kind, reply: &[u8]| {
         assert!(reply.iter().position(|&byte| byte == b'H').is_some());
         assert!(reply.windows(7).any(|version| version == b"HTTP/1."));
     };
     check(codec, bytes, value);
     check(counting, bytes, value);
+    check(checking, bytes, value);
     let [plain, counted] = [codec, counting].map(|codec| follow(codec, Kind::GET, &[bytes]));
     assert_eq!((&plain.replies, plain.ends_in_garbage), (&counted.replies, counted.ends_in_garbage));
     assert_eq!(plain.messages, 0);

@@ -111,6 +111,29 @@ def test_weights_fields_and_rows_arrive_as_configured_and_codes_are_counted_by_r
     assert kinds["make"]["codes"]["409"] == {"count": kinds["make"]["counts"]["completed"], "outcome": "hit"}
 
 
+def test_a_reply_that_fails_a_check_is_an_error_counted_by_that_check(tmp_path: Path) -> None:
+    requests = [
+        {"name": "usual"},
+        {"name": "large", "checks": ["body contains ok", "size<=1"]},
+        {"name": "bare", "checks": []},
+    ]
+    checks = ("--check", "header content-length: 2", "--check", "body contains no such text")
+    with record_requests() as log:
+        url = f"http://127.0.0.1:{log.port}/"
+        mix = ("--workload", workload(tmp_path, {"requests": requests}))
+        answer = measure(url, tmp_path / "study", *FEW, "--rate", "300", *mix, *checks)
+    assert_counts_add_up(answer.result)
+    kinds = answer.result["by_kind"]
+    failed = {"usual": "check failed: body contains no such text", "large": "check failed: size<=1"}
+    for name, code in failed.items():
+        counts = kinds[name]["counts"]
+        assert (counts["completed"], counts["errors"]) == (0, counts["scheduled"]), name
+        assert kinds[name]["codes"] == {code: {"count": counts["errors"], "outcome": "error"}}
+    assert kinds["bare"]["counts"]["errors"] == 0
+    (reason,) = [one for one in answer.result["reasons"] if one["code"] == "errors"]
+    assert set(reason["values"]["codes"]) == set(failed.values())
+
+
 @pytest.mark.nginx
 @pytest.mark.nightly  # requests are tested above, and nginx's replies in the matrix
 def test_nginx_takes_posts_and_puts(tmp_path: Path) -> None:

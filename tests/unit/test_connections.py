@@ -130,6 +130,14 @@ def test_errors_are_reported_by_code_and_a_run_with_too_many_does_not_count():
     assert (bad.code, bad.values["errors"]) == ("errors", 2_004)
 
 
+def test_a_failed_check_is_an_error_with_a_hint_of_its_own():
+    failed = {"check failed: size<=1": code_count(5_000, "error")}
+    figures = run(1, clients=[client(0, codes=failed)], counts={"errors": 5_000}, record=TARGET)
+    (reported,) = [r for r in missing_replies(evidence(runs=[figures])) if r.code == "errors"]
+    assert reported.values["codes"] == {"check failed: size<=1": 5_000}
+    assert "curl" in (reported.hint or "")
+
+
 def test_a_servers_error_message_is_quoted_and_gives_a_hint():
     for error, hint in [
         ("-MOVED 3999 127.0.0.1:6381", "Redis Cluster"),

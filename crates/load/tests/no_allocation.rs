@@ -145,7 +145,9 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
     let Some(server) = ServerProcess::nginx(100) else { return };
     for io in ["epoll", "io_uring"] {
         let load = json!({"loop": "open", "rate_per_s": 30_000.0});
-        let changes = json!({"load": load, "io": io, "workload": {"kind": "http", "paths": ["/"]}});
+        let checks = ["header Server: other", "body contains no such text", "size>=1"];
+        let workload = json!({"kind": "http", "paths": ["/"], "checks": checks});
+        let changes = json!({"load": load, "io": io, "workload": workload});
         let ran = allocates_nothing("http", &server.address, &changes);
         assert!(ran.result["resent"].as_u64() > Some(0), "{}", ran.result["resent"]);
     }

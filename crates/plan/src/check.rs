@@ -115,6 +115,10 @@ impl Plan {
         }
         let accepts =
             http.accept != Http::default().accept || http.all().iter().any(|one| one.accept.is_some());
+        if http.has_checks() {
+            let must = "omitted: checks of replies are for HTTP/1 (`http://`, `https://`)";
+            return Err(refuse("workload.checks", "given", must));
+        }
         if self.target.protocol == Protocol::Grpc && accepts {
             let must = "omitted: the status of a call decides, and OK is the success";
             return Err(refuse("workload.accept", "given", must));
@@ -219,6 +223,8 @@ mod tests {
         second["target"]["protocol"] = json!("http2");
         second["workload"] = json!({"kind": "http", "version": "1.0"});
         assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().field_and_value().0, "workload.version");
+        second["workload"] = json!({"kind": "http", "checks": ["size<=1"]});
+        assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().field_and_value().0, "workload.checks");
         second["target"]["protocol"] = json!("grpc");
         second["workload"] = json!({"kind": "http", "accept": [404]});
         assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().field_and_value().0, "workload.accept");

@@ -51,14 +51,9 @@ impl Chunks {
         Self { place: START, lines: 0 }
     }
 
-    /// Same as [`super::Remainder::consume`].
-    pub fn consume(&mut self, piece: &[u8]) -> Result<Extent, FramingError> {
-        self.consume_with(piece, |_, _| ())
-    }
-
-    /// Same as [`Chunks::consume`]. `take` gets the data, piece by piece, and whether a chunk ends with it.
+    /// Same as [`super::Remainder::consume`]. `take` gets the data, piece by piece, and whether a chunk ends with it.
     #[inline]
-    pub fn consume_with(
+    pub fn consume(
         &mut self,
         piece: &[u8],
         mut take: impl FnMut(&[u8], bool),
@@ -125,14 +120,14 @@ mod tests {
     /// Return the length of the body at the start of `bytes`. The result must not depend on how the bytes are
     /// split.
     fn length(bytes: &[u8]) -> Result<Option<usize>, FramingError> {
-        let whole = Chunks::new().consume(bytes);
+        let whole = Chunks::new().consume(bytes, |_, _| ());
         for cut in 0..=bytes.len() {
             let mut chunks = Chunks::new();
-            let second = |chunks: &mut Chunks| match chunks.consume(&bytes[cut..]) {
+            let second = |chunks: &mut Chunks| match chunks.consume(&bytes[cut..], |_, _| ()) {
                 Ok(second) => Ok(Extent { bytes: cut + second.bytes, ..second }),
                 Err(FramingError { at }) => Err(FramingError { at: cut + at }),
             };
-            let halves = match chunks.consume(&bytes[..cut]) {
+            let halves = match chunks.consume(&bytes[..cut], |_, _| ()) {
                 Ok(Extent { whole: false, .. }) => second(&mut chunks),
                 first => first,
             };
@@ -181,8 +176,8 @@ mod tests {
     fn endless_extensions_and_trailers_are_refused() {
         for start in [&b"1;"[..], b"0\r\n"] {
             let mut chunks = Chunks::new();
-            chunks.consume(start).unwrap();
-            let pieces = (0..200).map(|_| chunks.consume(&[b'a'; 1000])).find_map(Result::err);
+            chunks.consume(start, |_, _| ()).unwrap();
+            let pieces = (0..200).map(|_| chunks.consume(&[b'a'; 1000], |_, _| ())).find_map(Result::err);
             assert!(pieces.is_some());
         }
     }

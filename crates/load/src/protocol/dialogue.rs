@@ -78,7 +78,7 @@ where
     }
 
     fn end(&mut self) -> Option<Answer> {
-        let reply = self.reader.end()?;
+        let reply = self.reader.end(&self.codec, &mut self.session, self.kind)?;
         Some(self.take_answer(reply))
     }
 }

@@ -47,7 +47,7 @@ use thiserror::Error;
 pub use dialogue::{Answer, Dialogue};
 pub use dns::{code_name, outcome_of, Dns};
 pub use framing::{Extent, FramingError};
-pub use http::{outcome, Http, CODES};
+pub use http::{failed_check, outcome, Http, CODES};
 pub use http2::{reset_name, status_name, status_outcome, Grpc, Http2};
 pub use ids::BYTES as IDS_BYTES;
 pub use items::Items;
@@ -205,6 +205,14 @@ pub trait Protocol: Send {
     fn is_padding(_bytes: &[u8]) -> bool {
         false
     }
+
+    /// Handle a part of the body of a reply to a request of `kind`.
+    #[inline]
+    fn read_body(&self, _session: &mut Self::Session, _kind: Kind, _part: &[u8]) {}
+
+    /// Change the outcome of a complete reply to a request of `kind` if it fails a check of the workload.
+    #[inline]
+    fn finish_reply(&self, _session: &mut Self::Session, _kind: Kind, _reply: &mut Reply) {}
 
     /// Handle the complete end of a [`Incoming::Reply`] or [`Incoming::Aside`]. `rest` has parsed everything
     /// after its head.

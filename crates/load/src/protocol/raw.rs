@@ -92,7 +92,7 @@ impl Protocol for Raw {
         };
         let up_to = |most: usize| {
             let mut rest = format.remainder();
-            let extent = rest.consume(&bytes[..bytes.len().min(most)], &mut Vec::new()).ok()?;
+            let extent = rest.consume(&bytes[..bytes.len().min(most)], &mut Vec::new(), |_| ()).ok()?;
             (extent.whole || extent.bytes == most).then_some((extent.bytes, rest, extent.whole))
         };
         let Some((head, rest, whole)) = up_to(format.longest) else { return Ok(Incoming::More) };

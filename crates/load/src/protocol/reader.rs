@@ -63,9 +63,11 @@ impl Reader {
         self.tail.is_some_and(|tail| tail.reply.is_some())
     }
 
-    /// Handle the end of the stream. Return the reply that it completes, if any.
-    pub fn end(&mut self) -> Option<Reply> {
-        self.tail.take_if(|tail| tail.rest.ends_at_close())?.reply
+    /// Handle the end of the stream. Return the reply to a request of `kind` that it completes, if any.
+    pub fn end<P: Protocol>(&mut self, codec: &P, session: &mut P::Session, kind: Kind) -> Option<Reply> {
+        let mut reply = self.tail.take_if(|tail| tail.rest.ends_at_close())?.reply?;
+        codec.finish_reply(session, kind, &mut reply);
+        Some(reply)
     }
 
     /// Return the reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
@@ -113,7 +115,7 @@ impl Reader {
             let body = &bytes[at + head..];
             let extent = tail
                 .rest
-                .consume(body, &mut self.head)
+                .consume(body, &mut self.head, |part| codec.read_body(session, kind, part))
                 .map_err(|wrong| Garbage::new::<P>(kind, &body[wrong.at..]))?;
             if P::STREAMS {
                 if let Some((tag, count)) = tail.rest.take_messages() {
@@ -132,7 +134,9 @@ impl Reader {
                     error(&self.head);
                 }
                 self.head.clear();
-                return Ok(Some(Reply { taken: at, outcome, ..reply }));
+                let mut reply = Reply { taken: at, outcome, ..reply };
+                codec.finish_reply(session, kind, &mut reply);
+                return Ok(Some(reply));
             }
             self.head.clear();
             if at == bytes.len() {

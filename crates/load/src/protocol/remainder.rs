@@ -38,17 +38,30 @@ impl Remainder {
     pub const EMPTY: Self = Self::Bytes { left: 0, end: b"" };
 
     /// Consume the start of `piece` that belongs to the reply: the whole piece if the reply is still
-    /// incomplete. The start of an error text is appended to `words` as far as there is space.
+    /// incomplete. The start of an error text is appended to `words` as far as there is space. `body` is called
+    /// with the parts of HTTP's body.
     #[inline]
-    pub fn consume(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Extent, FramingError> {
+    pub fn consume(
+        &mut self,
+        piece: &[u8],
+        words: &mut Vec<u8>,
+        mut body: impl FnMut(&[u8]),
+    ) -> Result<Extent, FramingError> {
         match self {
-            Self::Bytes { left, end } => consume_bytes(left, end, piece),
-            Self::UntilClosed => Ok(Extent { bytes: piece.len(), whole: false }),
-            Self::Chunks(chunks) => chunks.consume(piece),
+            Self::Bytes { left, end } => {
+                let extent = consume_bytes(left, end, piece)?;
+                body(&piece[..extent.bytes]);
+                Ok(extent)
+            }
+            Self::UntilClosed => {
+                body(piece);
+                Ok(Extent { bytes: piece.len(), whole: false })
+            }
+            Self::Chunks(chunks) => chunks.consume(piece, |data, _| body(data)),
             Self::Elements(elements) => elements.consume(piece, words),
             Self::Messages(messages) => messages.consume(piece, words),
             Self::UntilDelimiter(scanner) => Ok(scanner.consume(piece)),
-            Self::Streamed(streamed) => streamed.consume(piece),
+            Self::Streamed(streamed) => streamed.consume(piece, body),
         }
     }
 
@@ -105,7 +118,7 @@ mod tests {
         let mut rest = Remainder::Bytes { left: 7, end: b"\r\nE\n" };
         let mut taken = 0;
         for piece in pieces {
-            match rest.consume(piece, &mut Vec::new()) {
+            match rest.consume(piece, &mut Vec::new(), |_| ()) {
                 Ok(Extent { bytes, whole: true }) => return assert_eq!(Some(taken + bytes), expected),
                 Ok(Extent { bytes, whole: false }) => taken += bytes,
                 Err(_) => return assert_eq!(None, expected, "{pieces:?}"),
@@ -128,7 +141,7 @@ mod tests {
     #[test]
     fn an_empty_remainder_is_complete() {
         let mut rest = Remainder::EMPTY;
-        assert_eq!(rest.consume(b"next", &mut Vec::new()), Ok(Extent { bytes: 0, whole: true }));
-        assert_eq!(rest.consume(b"", &mut Vec::new()), Ok(Extent { bytes: 0, whole: true }));
+        assert_eq!(rest.consume(b"next", &mut Vec::new(), |_| ()), Ok(Extent { bytes: 0, whole: true }));
+        assert_eq!(rest.consume(b"", &mut Vec::new(), |_| ()), Ok(Extent { bytes: 0, whole: true }));
     }
 }

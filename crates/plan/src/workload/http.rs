@@ -38,6 +38,10 @@ pub struct Http {
     /// The status codes that count as success: codes, and classes such as `"2xx"`. All others are errors,
     /// except 404 and 410, which are misses.
     pub accept: Vec<Codes>,
+    /// Checks of replies with an accepted status code: `body contains TEXT`, `header NAME: VALUE`,
+    /// `size<=BYTES`, `size>=BYTES`. A reply that fails one is an error. Only if the target speaks HTTP/1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
 }
 
 /// One request of the list.
@@ -62,6 +66,9 @@ pub struct HttpRequest {
     /// Status codes that count as success of this request; absent: those of the workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept: Option<Vec<Codes>>,
+    /// Checks of replies to this request; absent: those of the workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<String>>,
 }
 
 /// A request's body.
@@ -111,6 +118,7 @@ impl Default for Http {
             version: HttpVersion::default(),
             host: None,
             accept: vec![Codes::Successful],
+            checks: Vec::new(),
         }
     }
 }
@@ -125,6 +133,7 @@ impl Default for HttpRequest {
             headers: BTreeMap::new(),
             body: None,
             accept: None,
+            checks: None,
         }
     }
 }
@@ -164,6 +173,18 @@ impl Http {
     /// Return the names and weights of all requests.
     pub fn weighted_kinds(&self) -> Vec<WeightedKind> {
         self.all().iter().map(|one| WeightedKind { kind: one.result_name(), weight: one.weight }).collect()
+    }
+
+    /// Return the checks of replies to the requests that results call `name`.
+    pub fn checks_of(&self, name: &str) -> Vec<String> {
+        let all = self.all();
+        let own = all.iter().find(|one| one.result_name() == name).and_then(|one| one.checks.clone());
+        own.unwrap_or_else(|| self.checks.clone())
+    }
+
+    /// Whether any request has checks of replies.
+    pub fn has_checks(&self) -> bool {
+        !self.checks.is_empty() || self.requests.iter().any(|one| one.checks.is_some())
     }
 
     /// Whether each connection must carry one request at a time from the start. That is so if a request must

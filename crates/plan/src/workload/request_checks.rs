@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::http::{Http, HttpRequest};
+use super::reply_checks::check_replies;
 use super::weighted_kind::{kinds, WeightedKind};
 use super::Codes;
 use crate::error::{refuse, PlanError};
@@ -70,14 +71,15 @@ impl Http {
         for (index, one) in all.iter().enumerate() {
             one.check(&at(index), if short { "" } else { ".path" })?;
             let first = *named.entry(one.result_name()).or_insert(one);
-            if first.method != one.method || first.accept != one.accept {
+            if (&first.method, &first.accept, &first.checks) != (&one.method, &one.accept, &one.checks) {
                 let must =
-                    "another name: requests of one name have the same method and accept the same codes";
+                    "another name: requests of one name have the same method, accepted codes and checks";
                 return Err(refuse(format!("{}.name", at(index)), format!("{:?}", one.result_name()), must));
             }
         }
         check_headers("workload.headers", &self.headers)?;
         check_codes("workload.accept", &self.accept)?;
+        check_replies("workload.checks", &self.checks)?;
         match &self.host {
             Some(host) if host.is_empty() || !host.bytes().all(|b| b.is_ascii_graphic()) => {
                 Err(refuse("workload.host", format!("{host:?}"), "a host name without spaces"))
@@ -100,7 +102,8 @@ impl HttpRequest {
             return Err(refuse(format!("{field}{path}"), format!("{:?}", self.path), must));
         }
         check_headers(&format!("{field}.headers"), &self.headers)?;
-        self.accept.as_ref().map_or(Ok(()), |accept| check_codes(&format!("{field}.accept"), accept))
+        self.accept.as_ref().map_or(Ok(()), |accept| check_codes(&format!("{field}.accept"), accept))?;
+        self.checks.as_ref().map_or(Ok(()), |checks| check_replies(&format!("{field}.checks"), checks))
     }
 }
 
@@ -143,7 +146,7 @@ fn check_codes(field: &str, codes: &[Codes]) -> Result<(), PlanError> {
 }
 
 /// Whether `byte` may occur in a token (RFC 9110, 5.6.2).
-fn is_token(byte: u8) -> bool {
+pub(super) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
@@ -200,6 +203,10 @@ mod tests {
         check(&at(json!({"path": "/a b"})), "workload.requests[1].path");
         check(&at(json!({"path": "x"})), "workload.requests[1].path");
         check(&at(json!({"accept": [99]})), "workload.requests[1].accept");
+        check(&at(json!({"checks": ["size<=1", "body"]})), "workload.requests[1].checks[1]");
+        check(&at(json!({"name": "get:/", "checks": ["size<=1"]})), "workload.requests[1].name");
+        check(&json!({"checks": ["header"]}), "workload.checks[0]");
+        check(&json!({"checks": vec!["size<=1"; 9]}), "workload.checks");
         check(&at(json!({"name": "get:/", "method": "PUT"})), "workload.requests[1].name");
         check(&json!({"paths": ["/"], "requests": [{}]}), "workload.paths");
         check(&json!({"paths": []}), "workload.paths");

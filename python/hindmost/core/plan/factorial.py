@@ -57,6 +57,7 @@ FOR_MEASURE = (
     "schedule",
     "workload",
     "accept",
+    "check",
     "method",
     "body",
     "header",

@@ -13,6 +13,7 @@ use crate::engine::state::request::{Ending, Pending};
 use crate::protocol::{Protocol, Refusal};
 use crate::record::Status;
 use crate::transport::{Ready, StampedTransport};
+use crate::workload::Kind;
 use crate::LoadError;
 
 impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
@@ -83,8 +84,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     #[cold]
     pub(super) fn handle_close(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         const REASON: &str = "the server closed the connection";
-        let connection = &mut self.connections[slot];
-        if let Some(reply) = connection.reader.end() {
+        let Connection { reader, session, pending, .. } = &mut self.connections[slot];
+        let kind = pending.front().map_or(Kind::GET, |oldest| oldest.kind);
+        if let Some(reply) = reader.end(&self.codec, session, kind) {
             self.reply(slot, reply, now, 0);
             self.end_batch(slot, now);
             self.leave_unanswered(slot);

@@ -17,7 +17,8 @@ use super::result::{
 use super::stamps::StampReport;
 use super::worker_totals::WorkerTotals;
 use crate::protocol::{
-    code_name, outcome, outcome_of, reset_name, status_name, status_outcome, Grpc, Outcome, Protocol,
+    code_name, failed_check, outcome, outcome_of, reset_name, status_name, status_outcome, Grpc, Outcome,
+    Protocol,
 };
 use crate::record::{Counts, EndpointRecord, KindRecord, MessageCounts, Recorder, Window};
 use crate::stop::Ended;
@@ -164,6 +165,7 @@ fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, 
     let all = http.all();
     let of_kind = |(name, record): (String, &KindRecord)| {
         let accept = all.iter().find(|one| one.result_name() == name).and_then(|one| one.accept.as_ref());
+        let checks = http.checks_of(&name);
         let seen = (0..).zip(record.codes.iter().copied()).filter(|&(_, count)| count > 0);
         let count = |(code, count): (u16, u64)| {
             if plan.target.protocol == Grpc::PROTOCOL {
@@ -171,6 +173,9 @@ fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, 
             }
             if let Some(name) = reset_name(code) {
                 return (name.to_owned(), CodeCount { count, outcome: Outcome::Error });
+            }
+            if let Some(check) = failed_check(code).and_then(|failed| checks.get(failed)) {
+                return (format!("check failed: {check}"), CodeCount { count, outcome: Outcome::Error });
             }
             (code.to_string(), CodeCount { count, outcome: outcome(accept.unwrap_or(&http.accept), code) })
         };

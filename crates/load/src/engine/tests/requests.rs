@@ -116,6 +116,20 @@ fn a_connection_carries_the_planned_requests_whoever_closes_it() {
 }
 
 #[test]
+fn a_reply_that_fails_a_check_is_an_error_with_a_code_of_its_own() {
+    let mut fake = server(2, true);
+    fake.behaviour = Box::new(|n, _| {
+        let body = if n % 4 == 3 { "no" } else { "hi" };
+        let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{body}");
+        Answer::after(200_000, reply.as_bytes())
+    });
+    let run = driven(&http(2, &json!({"checks": ["body contains hi"]})), fake);
+    assert_eq!((run.counts.completed, run.counts.errors, run.counts.lost), (75, 25, 0), "{:?}", run.counts);
+    let codes = &run.recorder.kinds[0].codes;
+    assert_eq!((codes[200], codes[..100].iter().sum::<u64>()), (75, 25));
+}
+
+#[test]
 fn a_large_body_is_sent_in_pieces_without_a_full_copy() {
     let mut plan = http(2, &json!({"requests": [{"method": "PUT", "body": "later"}]}));
     let body: Vec<u8> = (0..300_000_u32).map(|i| (i % 251) as u8).collect();

@@ -99,23 +99,26 @@ impl Streamed {
     }
 
     /// Same as [`super::Remainder::consume`].
-    pub fn consume(&mut self, piece: &[u8]) -> Result<Extent, FramingError> {
+    pub fn consume(&mut self, piece: &[u8], mut on_body: impl FnMut(&[u8])) -> Result<Extent, FramingError> {
         let Self { body, messages, completed, .. } = self;
         match body {
             Body::Bytes { left, padding } => {
                 let bytes = (piece.len() as u64).min(*left);
-                let data = bytes.min(left.saturating_sub(u64::from(*padding)));
-                *completed += messages.count(&piece[..data as usize], false);
+                let data = &piece[..bytes.min(left.saturating_sub(u64::from(*padding))) as usize];
+                *completed += messages.count(data, false);
+                on_body(data);
                 *left -= bytes;
                 Ok(Extent { bytes: bytes as usize, whole: *left == 0 })
             }
             Body::UntilClosed => {
                 *completed += messages.count(piece, false);
+                on_body(piece);
                 Ok(Extent { bytes: piece.len(), whole: false })
             }
-            Body::Chunks(chunks) => {
-                chunks.consume_with(piece, |data, ends| *completed += messages.count(data, ends))
-            }
+            Body::Chunks(chunks) => chunks.consume(piece, |data, ends| {
+                *completed += messages.count(data, ends);
+                on_body(data);
+            }),
         }
     }
 
@@ -149,7 +152,7 @@ mod tests {
         let mut found = ways.into_iter().chain(halves).map(|pieces| {
             let (mut streamed, mut length, mut messages) = (start, 0, 0);
             for piece in pieces {
-                let extent = streamed.consume(piece).unwrap();
+                let extent = streamed.consume(piece, |_| ()).unwrap();
                 length += extent.bytes;
                 messages += streamed.take_messages().map_or(0, |(_, count)| count);
                 if extent.whole {
@@ -191,11 +194,14 @@ mod tests {
         let message = b"\0\0\0\0\x03abc";
         let start = Streamed::frame(8, 2, Messages::of_call(), 5);
         let mut first = start;
-        assert_eq!(first.consume(&[&message[..6], b"\0\0"].concat()), Ok(Extent { bytes: 8, whole: true }));
+        assert_eq!(
+            first.consume(&[&message[..6], b"\0\0"].concat(), |_| ()),
+            Ok(Extent { bytes: 8, whole: true })
+        );
         assert_eq!(first.take_messages(), None);
         let (tag, messages) = first.position();
         let mut second = Streamed::frame(2, 0, messages, tag);
-        assert_eq!(second.consume(&message[6..]), Ok(Extent { bytes: 2, whole: true }));
+        assert_eq!(second.consume(&message[6..], |_| ()), Ok(Extent { bytes: 2, whole: true }));
         assert_eq!((second.take_messages(), second.take_messages()), (Some((5, 1)), None));
         assert_eq!(follow(start, &[&message[..6], b"\0\0rest"].concat()), (8, 0));
         assert_eq!(follow(Streamed::frame(3, 3, Messages::of_call(), 0), b"\0\0\0\0"), (3, 0));

@@ -127,6 +127,15 @@ class LoadOptions:
             " as errors. [default: 2xx]",
         ),
     ] = None
+    check: Annotated[
+        tuple[str, ...],
+        Option(
+            "Load",
+            "CHECK",
+            "HTTP/1: count a reply that fails this check as an error: 'body contains TEXT', 'header NAME:"
+            " VALUE', 'size<=10k'; may be repeated.",
+        ),
+    ] = ()
     stream: Annotated[
         bool,
         Option(

@@ -16,7 +16,7 @@ from hindmost.errors import UsageError
 if TYPE_CHECKING:
     from hindmost.core.targets import Attached, Managed
 
-HTTP_OPTIONS = ("accept", "method", "body", "header", "requests")
+HTTP_OPTIONS = ("accept", "check", "method", "body", "header", "requests")
 """Options about HTTP requests."""
 STREAMED = ("http", "http2", "grpc")
 """Protocols whose replies may be streams of messages."""
@@ -58,6 +58,14 @@ def workload_of(
             option=OPTIONS[given[0]].flag,
             protocol=target.protocol,
         )
+    if request.check and target.protocol != "http":
+        raise UsageError(
+            "unsupported",
+            f"--check is for HTTP/1, but {target.name} speaks {target.protocol}",
+            hint="leave out --check, or measure an http:// target",
+            option="--check",
+            protocol=target.protocol,
+        )
     sources = [
         name for name in ("workload", "requests", "method", "body") if getattr(request, name) is not None
     ]
@@ -88,6 +96,8 @@ def _add_http_options(request: MeasureRequest, workload: dict[str, Any], path: s
         workload = http.one_request(path, request.method, request.body)
     if request.header:
         workload = http.with_headers(workload, http.parse_headers(request.header))
+    if request.check:
+        workload = workload | {"checks": list(request.check)}
     return workload if request.accept is None else workload | {"accept": parse_codes(request.accept)}
 
 

@@ -77,6 +77,8 @@ def missing_replies(e: Evidence) -> Iterator[Reason]:
 def _about_errors(e: Evidence, message: str) -> str:
     """Return a hint about these errors; a redirection may be intended."""
     failed_codes = [code for code, counted in codes(e.runs).items() if counted.outcome == "error"]
+    if any(code.startswith("check failed: ") for code in failed_codes):
+        return "compare the check with a reply, such as that of `curl -i`"
     if moved := [code for code in failed_codes if code[0] == "3"]:
         return f"request the page that it redirects to, or count it as a success: `--accept 2xx,{moved[0]}`"
     return (
