@@ -134,6 +134,22 @@ def test_a_reply_that_fails_a_check_is_an_error_counted_by_that_check(tmp_path: 
     assert set(reason["values"]["codes"]) == set(failed.values())
 
 
+def test_redirections_are_followed_on_the_same_server_only(tmp_path: Path) -> None:
+    requests = [{"name": "here", "path": "/old"}, {"name": "away", "path": "/away"}]
+    with record_requests(locations={"/old": "/new?a=1", "/away": "http://127.0.0.2/"}) as log:
+        mix = ("--workload", workload(tmp_path, {"requests": requests}))
+        answer = measure(
+            f"http://127.0.0.1:{log.port}/", tmp_path / "study", *FEW, "--rate", "300", *mix, "--follow", "2"
+        )
+    assert_counts_add_up(answer.result)
+    here, away = (answer.result["by_kind"][name] for name in ("here", "away"))
+    assert set(here["codes"]) == {"200"}
+    assert set(away["codes"]) == {"redirect to another host"}
+    assert away["codes"]["redirect to another host"]["count"] == away["counts"]["errors"] > 0
+    asked = Counter(request.path for request in log.load_requests)
+    assert asked["/new?a=1"] == asked["/old"] > 0
+
+
 @pytest.mark.nginx
 @pytest.mark.nightly  # requests are tested above, and nginx's replies in the matrix
 def test_nginx_takes_posts_and_puts(tmp_path: Path) -> None:

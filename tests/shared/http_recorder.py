@@ -36,8 +36,13 @@ class RequestLog:
 
 
 @contextmanager
-def record_requests(statuses: dict[str, int] | None = None) -> Iterator[RequestLog]:
-    """A server that answers every request with 200, or by method with the status in `statuses`."""
+def record_requests(
+    statuses: dict[str, int] | None = None, locations: dict[str, str] | None = None
+) -> Iterator[RequestLog]:
+    """A server that answers every request with 200, or by method with the status in `statuses`.
+
+    Requests for a path in `locations` are redirected.
+    """
     log = RequestLog()
     lock = threading.Lock()
 
@@ -58,7 +63,10 @@ def record_requests(statuses: dict[str, int] | None = None) -> Iterator[RequestL
             request = LoggedRequest(self.command, self.path, self.request_version, headers, body, self.number)
             with lock:
                 log.requests.append(request)
-            self.send_response((statuses or {}).get(self.command, 200))
+            location = (locations or {}).get(self.path)
+            self.send_response(302 if location else (statuses or {}).get(self.command, 200))
+            if location:
+                self.send_header("Location", location)
             self.send_header("Content-Length", "2")
             self.end_headers()
             if self.command != "HEAD":

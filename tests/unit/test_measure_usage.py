@@ -150,7 +150,12 @@ def test_an_impossible_option_is_refused(
             ["http2://127.0.0.1:1/", "--check", "size<=1"],
             ("unsupported", {"option": "--check", "protocol": "http2"}),
         ),
-        (["http://127.0.0.1:1/", "--check", "size"], bad_value("workload.checks[0]", '"size"', "key")),
+        (["ws://127.0.0.1:1/", "--follow", "1"], ("unsupported", {"option": "--follow", "protocol": "ws"})),
+        (
+            ["http://127.0.0.1:1/", "--follow", "1", "--requests-per-connection", "4"],
+            ("bad-value", {"key": "follow"}),
+        ),
+        (["http://127.0.0.1:1/", "--check", "size"], bad_value("checks[0]", '"size"', "key")),
         ([GRPC, "--accept", "2xx"], ("unsupported", {"option": "--accept", "protocol": "grpc"})),
         ([GRPC, "--body", '{"id": 1}'], ("missing-argument", {"option": "--descriptors"})),
         (["grpc://127.0.0.1:1"], bad_value("path", "/", "key")),

@@ -151,6 +151,12 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         let ran = allocates_nothing("http", &server.address, &changes);
         assert!(ran.result["resent"].as_u64() > Some(0), "{}", ran.result["resent"]);
     }
+    // Redirections that are followed.
+    let Some(server) = ServerProcess::nginx_with(100, "", "location /old { return 302 /; }") else { return };
+    let workload = json!({"kind": "http", "paths": ["/old"], "follow": 1});
+    let changes = json!({"load": json!({"loop": "open", "rate_per_s": 10_000.0}), "workload": workload});
+    let ran = allocates_nothing("http", &server.address, &changes);
+    assert!(ran.result["codes"]["200"]["count"].as_u64() > Some(0), "{}", ran.result["codes"]);
     // Streams, GOAWAY frames, and requests resent after them.
     let Some(server) = ServerProcess::nginx_with(100, "http2", "") else { return };
     for load in [json!({"loop": "open", "rate_per_s": 10_000.0}), json!({"loop": "closed"})] {

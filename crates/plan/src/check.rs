@@ -104,6 +104,13 @@ impl Plan {
         {
             self.check_http2(http)?;
         }
+        if matches!(&self.workload, Workload::Http(http) if http.follow.is_some())
+            && self.requests_until_close().is_some()
+        {
+            let must =
+                "omitted: each connection carries a given number of requests, and redirections add some";
+            return Err(refuse("workload.follow", "given", must));
+        }
         self.workload.check()
     }
 
@@ -118,6 +125,10 @@ impl Plan {
         if http.has_checks() {
             let must = "omitted: checks of replies are for HTTP/1 (`http://`, `https://`)";
             return Err(refuse("workload.checks", "given", must));
+        }
+        if http.follow.is_some() {
+            let must = "omitted: redirections are followed in HTTP/1 only (`http://`, `https://`)";
+            return Err(refuse("workload.follow", "given", must));
         }
         if self.target.protocol == Protocol::Grpc && accepts {
             let must = "omitted: the status of a call decides, and OK is the success";
@@ -225,6 +236,14 @@ mod tests {
         assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().field_and_value().0, "workload.version");
         second["workload"] = json!({"kind": "http", "checks": ["size<=1"]});
         assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().field_and_value().0, "workload.checks");
+        for (protocol, version) in [("http2", "1.1"), ("http", "1.0")] {
+            second["target"]["protocol"] = json!(protocol);
+            second["workload"] = json!({"kind": "http", "follow": 3, "version": version});
+            assert_eq!(
+                Plan::from_json(&second.to_string()).unwrap_err().field_and_value().0,
+                "workload.follow"
+            );
+        }
         second["target"]["protocol"] = json!("grpc");
         second["workload"] = json!({"kind": "http", "accept": [404]});
         assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().field_and_value().0, "workload.accept");

@@ -47,7 +47,7 @@ use thiserror::Error;
 pub use dialogue::{Answer, Dialogue};
 pub use dns::{code_name, outcome_of, Dns};
 pub use framing::{Extent, FramingError};
-pub use http::{failed_check, outcome, Http, CODES};
+pub use http::{failed_check, outcome, Http, NotFollowed, CODES, LONGEST_PATH};
 pub use http2::{reset_name, status_name, status_outcome, Grpc, Http2};
 pub use ids::BYTES as IDS_BYTES;
 pub use items::Items;
@@ -91,6 +91,8 @@ pub trait Protocol: Send {
     const CODES: bool = false;
     /// Whether the messages of replies may be counted ([`Remainder::Streamed`]).
     const STREAMS: bool = false;
+    /// Whether a reply may redirect its request ([`Reply::redirects`]).
+    const MAY_REDIRECT: bool = false;
     /// Error text for a request that the server refused twice, if it can refuse single requests
     /// ([`Incoming::Refused`]).
     const REFUSAL: Option<&'static [u8]> = None;
@@ -149,6 +151,15 @@ pub trait Protocol: Send {
     /// Append a request that removes a key, for the clean-up after the load. Its reply is parsed as one to
     /// [`Kind::REMOVED`], and a missing key is a miss. Only called for protocols whose workloads have keys.
     fn write_removal(&self, _session: &mut Self::Session, _item: u32, _tag: u32, _out: &mut Vec<u8>) {}
+
+    /// Return how often a request is redirected at most. Only called if [`Protocol::MAY_REDIRECT`].
+    fn most_redirects(&self) -> u8 {
+        0
+    }
+
+    /// Append the request that the last complete reply of `session` redirects to. Only called if
+    /// [`Protocol::MAY_REDIRECT`].
+    fn write_redirected(&self, _session: &mut Self::Session, _request: Request, _out: &mut Vec<u8>) {}
 
     /// Append control messages in response to what was read, as far as `out` has space: it must not grow.
     fn write_control(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) {}

@@ -34,6 +34,8 @@ pub struct Reply {
     pub tag: u32,
     /// Whether it is a refusal instead: the server has not processed the request ([`Incoming::Refused`]).
     pub refused: bool,
+    /// Whether it redirects the request ([`Protocol::write_redirected`]).
+    pub redirects: bool,
 }
 
 impl Reader {
@@ -168,13 +170,13 @@ impl Reader {
                     error(&start[..head]);
                 }
                 self.head.clear();
-                let reply = Reply { taken: 0, outcome, closes, code, tag, refused: false };
+                let reply = Reply { taken: 0, outcome, closes, code, tag, refused: false, redirects: false };
                 Ok(Some((Tail { rest, reply: Some(reply) }, head - buffered)))
             }
             Incoming::Refused { head, code, tag } => {
                 self.head.clear();
                 let (outcome, closes) = (Outcome::Error, false);
-                let reply = Reply { taken: 0, outcome, closes, code, tag, refused: true };
+                let reply = Reply { taken: 0, outcome, closes, code, tag, refused: true, redirects: false };
                 Ok(Some((Tail { rest: Remainder::EMPTY, reply: Some(reply) }, head - buffered)))
             }
             Incoming::Aside { head, rest } => {

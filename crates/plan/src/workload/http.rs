@@ -42,6 +42,10 @@ pub struct Http {
     /// `size<=BYTES`, `size>=BYTES`. A reply that fails one is an error. Only if the target speaks HTTP/1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
+    /// Follow up to this many redirections of a request to the same server; its latency includes them. Absent: a
+    /// redirection is an error. Only if the target speaks HTTP/1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow: Option<u8>,
 }
 
 /// One request of the list.
@@ -119,6 +123,7 @@ impl Default for Http {
             host: None,
             accept: vec![Codes::Successful],
             checks: Vec::new(),
+            follow: None,
         }
     }
 }

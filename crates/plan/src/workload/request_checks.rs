@@ -12,6 +12,8 @@ use crate::error::{refuse, PlanError};
 const MOST_KINDS: usize = 64;
 /// Longest name of a request, in characters.
 const LONGEST_NAME: usize = 120;
+/// Most redirections of a request.
+const MOST_REDIRECTS: u8 = 20;
 /// Headers that the engine writes, because they determine where a message ends.
 const OWN: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
@@ -80,6 +82,9 @@ impl Http {
         check_headers("workload.headers", &self.headers)?;
         check_codes("workload.accept", &self.accept)?;
         check_replies("workload.checks", &self.checks)?;
+        if let Some(most) = self.follow.filter(|most| !(1..=MOST_REDIRECTS).contains(most)) {
+            return Err(refuse("workload.follow", most, format!("between 1 and {MOST_REDIRECTS}")));
+        }
         match &self.host {
             Some(host) if host.is_empty() || !host.bytes().all(|b| b.is_ascii_graphic()) => {
                 Err(refuse("workload.host", format!("{host:?}"), "a host name without spaces"))
@@ -206,6 +211,7 @@ mod tests {
         check(&at(json!({"checks": ["size<=1", "body"]})), "workload.requests[1].checks[1]");
         check(&at(json!({"name": "get:/", "checks": ["size<=1"]})), "workload.requests[1].name");
         check(&json!({"checks": ["header"]}), "workload.checks[0]");
+        check(&json!({"follow": 0}), "workload.follow");
         check(&json!({"checks": vec!["size<=1"; 9]}), "workload.checks");
         check(&at(json!({"name": "get:/", "method": "PUT"})), "workload.requests[1].name");
         check(&json!({"paths": ["/"], "requests": [{}]}), "workload.paths");

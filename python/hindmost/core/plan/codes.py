@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hindmost.errors import UsageError
+
+_REDIRECTIONS = (301, 302, 303, 307, 308)
 
 Codes = Sequence[int | str]
 """Status codes, and classes such as ``2xx``, in the form of a workload."""
@@ -22,6 +25,24 @@ def is_accepted(line: bytes, accept: Codes) -> bool:
         return False
     kind, digits = match[1].decode(), match[2].decode()
     return any(str(code) in (kind + digits, f"{kind}xx") for code in accept)
+
+
+def accepted_at_first(workload: Mapping[str, Any], own: Codes = ()) -> Codes:
+    """Return the status codes that a first request may get: success, and redirections that are followed.
+
+    Parameters
+    ----------
+    workload : mapping
+        Of any kind.
+    own : sequence of int and str
+        Status codes that count as success of this request; default: those of the workload.
+
+    Examples
+    --------
+    >>> accepted_at_first({"accept": ["2xx"], "follow": 1})
+    ['2xx', 301, 302, 303, 307, 308]
+    """
+    return [*(own or workload.get("accept", ())), *(_REDIRECTIONS if workload.get("follow") else ())]
 
 
 def parse_codes(text: str) -> list[str | int]:

@@ -58,6 +58,7 @@ FOR_MEASURE = (
     "workload",
     "accept",
     "check",
+    "follow",
     "method",
     "body",
     "header",

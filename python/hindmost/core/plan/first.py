@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 
 from hindmost import _engine
-from hindmost.core.plan.codes import Codes
+from hindmost.core.plan.codes import Codes, accepted_at_first
 from hindmost.core.plan.http import request_name
 from hindmost.core.plan.measure import MeasurePlan
 from hindmost.core.plan.protocols import ENTRIES
@@ -72,4 +72,5 @@ def first_request(plan: MeasurePlan, protocol: str, address: str) -> FirstReques
     own = next(
         (each.get("accept") for each in workload.get("requests", ()) if request_name(each) == name), None
     )
-    return FirstRequest(request, own or workload.get("accept") or ["2xx"], plan.timeout_s)
+    accept = accepted_at_first(workload, own or workload.get("accept") or ["2xx"])
+    return FirstRequest(request, accept, plan.timeout_s)

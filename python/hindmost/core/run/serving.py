@@ -11,6 +11,7 @@ from typing import Any
 
 from hindmost.core.fleet import HERE, Fleet, RemoteServer, Setting
 from hindmost.core.plan import MeasurePlan
+from hindmost.core.plan.codes import accepted_at_first
 from hindmost.core.plan.first import first_request
 from hindmost.core.plan.tls import Tls
 from hindmost.core.targets import Attached, Managed, ManagedServer, cpu_affinity, greet, local_owner
@@ -124,7 +125,7 @@ def _document(target: Managed, server: ManagedServer | RemoteServer) -> dict[str
 
 
 def _greet_attached(target: Attached, plan: MeasurePlan) -> Server:
-    accept = plan.workload.get("accept", ())
+    accept = accepted_at_first(plan.workload)
     address, version = greet(
         target,
         accept=accept,

@@ -16,6 +16,7 @@ from hindmost.core.fleet import prepare_resources
 from hindmost.core.fleet.cpus import free_cpus, move_to, read_cores
 from hindmost.core.knobs import left_finding
 from hindmost.core.plan import MeasurePlan
+from hindmost.core.plan.codes import accepted_at_first
 from hindmost.core.plan.first import first_request
 from hindmost.core.run.readings import plan_of
 from hindmost.core.run.request import MeasureRequest
@@ -161,7 +162,7 @@ def prepare_target(plan: MeasurePlan) -> Attached | Managed:
 
 def _greet(target: Attached, plan: MeasurePlan) -> None:
     """Check that a running server answers in its protocol, before anything is written."""
-    accept = plan.workload.get("accept", ())
+    accept = accepted_at_first(plan.workload)
     first = first_request(plan, target.protocol, target.address)
     greet(target, accept=accept, tls=plan.tls, login=plan.login, first=first)
 

@@ -2,7 +2,7 @@
 //! run.
 
 use hindmost_clock::Nanos;
-use hindmost_plan::Plan;
+use hindmost_plan::{Plan, Workload};
 use serde::Serialize;
 
 use crate::engine::control::windows;
@@ -13,7 +13,7 @@ use crate::engine::state::buffers::Buffers;
 use crate::engine::state::last_messages::LastMessages;
 use crate::engine::state::request::Pending;
 use crate::engine::state::stamp_queue::StampedRequest;
-use crate::protocol::{Protocol, IDS_BYTES};
+use crate::protocol::{Protocol, IDS_BYTES, LONGEST_PATH};
 use crate::record::{Recorder, Row, Window};
 
 /// Open files other than connections: result files, epoll and the interpreter's own files. We counted 30.
@@ -60,6 +60,11 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
         + P::MAX_HEAD
         + size_of::<P::Session>()
         + usize::from(P::LOSSY) * IDS_BYTES
+        + if matches!(&plan.workload, Workload::Http(http) if http.follow.is_some()) {
+            LONGEST_PATH
+        } else {
+            0
+        }
         + if P::TAGGED { buffers.requests * size_of::<u32>() } else { 0 }
         + if plan.stream { buffers.requests * LastMessages::BYTES } else { 0 }
         + 512;

@@ -11,6 +11,7 @@ mod pace;
 mod places;
 mod receive;
 mod reconnect;
+mod redirects;
 mod resend;
 mod send;
 mod turns;

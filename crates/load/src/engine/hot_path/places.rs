@@ -90,6 +90,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             stamped,
             resends,
             has_message: false,
+            redirects: 0,
             item,
         });
         connection.measured += u32::from(scheduled_ns >= self.schedule.timeline.measure.0);

@@ -84,6 +84,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             Err(e) if P::LOSSY && e.kind() == ErrorKind::ConnectionRefused => self.refuse(slot, now)?,
             Err(e) => self.lose(slot, now, e.into())?,
         }
+        if P::MAY_REDIRECT && !self.redirected.is_empty() {
+            self.send_redirected(now)?;
+        }
         Ok(now)
     }
 
@@ -148,7 +151,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             if P::REFUSAL.is_some() && reply.refused && self.resend_refused(slot, reply.tag) {
                 continue;
             }
-            self.reply(slot, reply, now, bytes.len());
+            self.follow_or_record(slot, reply, now, bytes.len());
             if reply.closes {
                 return self.expect_close(slot, now);
             }

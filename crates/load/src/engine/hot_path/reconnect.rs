@@ -87,7 +87,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         let Connection { reader, session, pending, .. } = &mut self.connections[slot];
         let kind = pending.front().map_or(Kind::GET, |oldest| oldest.kind);
         if let Some(reply) = reader.end(&self.codec, session, kind) {
-            self.reply(slot, reply, now, 0);
+            self.follow_or_record(slot, reply, now, 0);
             self.end_batch(slot, now);
             self.leave_unanswered(slot);
             return self.disconnect(slot, now, REASON.into());

@@ -51,7 +51,8 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         for _ in 0..behind {
             let Some(mut pending) = self.connections[slot].pending.pop_front() else { break };
             if self.codec.may_repeat_unhandled(pending.kind) {
-                pending.resends += 1;
+                // A redirected request starts again.
+                (pending.resends, pending.redirects) = (pending.resends + 1, 0);
                 self.connections[slot].pending.push_back(pending);
             } else {
                 self.drop_lost(slot, pending);

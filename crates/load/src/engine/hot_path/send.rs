@@ -107,6 +107,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             stamped,
             resends: 0,
             has_message: false,
+            redirects: 0,
             item,
         });
         connection.measured += u32::from(scheduled >= self.schedule.timeline.measure);

@@ -213,7 +213,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             return;
         }
         let Some(mut pending) = connection.pending.pop_front() else { return };
-        pending.resends += 1;
+        (pending.resends, pending.redirects) = (pending.resends + 1, 0);
         self.tally.resent += 1;
         self.turns.push_front(self.connections.endpoint(slot), pending);
     }

@@ -100,6 +100,8 @@ pub struct Worker<P: Protocol, T: ?Sized, C> {
     /// The connections that the transport reports as ready.
     pub ready: Vec<Ready>,
     pub largest_request: usize,
+    /// The connections with redirected requests to be written.
+    pub redirected: Vec<u32>,
 }
 
 impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
@@ -153,6 +155,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             scratch: prefault(READ_BYTES),
             ready: Vec::with_capacity(READY),
             largest_request: largest_request(plan),
+            redirected: Vec::with_capacity(if P::MAY_REDIRECT { slots as usize } else { 0 }),
         }
     }
 

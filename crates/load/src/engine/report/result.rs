@@ -82,8 +82,8 @@ pub struct ClientResult {
     /// The first error reply of the server.
     pub first_error: Option<String>,
     /// Replies within the timeout, by HTTP status code, by HTTP/2 reset error, or by the first check that the reply
-    /// failed (`check failed: CHECK`); empty for protocols without codes. Their sum is `done` plus `errors` minus
-    /// `lost`.
+    /// failed (`check failed: CHECK`), or by the reason why it was not redirected; empty for protocols without
+    /// codes. Their sum is `done` plus `errors` minus `lost`.
     pub codes: BTreeMap<String, CodeCount>,
     /// The same for each kind with replies.
     pub kind_codes: BTreeMap<String, BTreeMap<String, CodeCount>>,

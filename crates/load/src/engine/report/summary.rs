@@ -17,8 +17,8 @@ use super::result::{
 use super::stamps::StampReport;
 use super::worker_totals::WorkerTotals;
 use crate::protocol::{
-    code_name, failed_check, outcome, outcome_of, reset_name, status_name, status_outcome, Grpc, Outcome,
-    Protocol,
+    code_name, failed_check, outcome, outcome_of, reset_name, status_name, status_outcome, Grpc, NotFollowed,
+    Outcome, Protocol,
 };
 use crate::record::{Counts, EndpointRecord, KindRecord, MessageCounts, Recorder, Window};
 use crate::stop::Ended;
@@ -171,7 +171,7 @@ fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, 
             if plan.target.protocol == Grpc::PROTOCOL {
                 return (status_name(code).to_owned(), CodeCount { count, outcome: status_outcome(code) });
             }
-            if let Some(name) = reset_name(code) {
+            if let Some(name) = reset_name(code).or_else(|| NotFollowed::name(code)) {
                 return (name.to_owned(), CodeCount { count, outcome: Outcome::Error });
             }
             if let Some(check) = failed_check(code).and_then(|failed| checks.get(failed)) {

@@ -217,6 +217,12 @@ impl<S> Connection<S> {
         if self.pending.len() >= self.most {
             return false;
         }
+        self.make_space(bytes)
+    }
+
+    /// Whether `bytes` more bytes fit into the output buffer without allocation.
+    #[inline]
+    pub fn make_space(&mut self, bytes: usize) -> bool {
         self.out.len() + bytes <= self.out.capacity() || self.make_room_in_out(bytes)
     }
 

@@ -20,6 +20,8 @@ pub struct Pending {
     pub resends: u8,
     /// Whether the first message of its streamed reply has arrived.
     pub has_message: bool,
+    /// Number of redirections since it was sent or resent.
+    pub redirects: u8,
     /// The item that it requests.
     pub item: u32,
 }
@@ -34,6 +36,7 @@ impl Pending {
         stamped: false,
         resends: 0,
         has_message: false,
+        redirects: 0,
         item: 0,
     };
 }

@@ -5,6 +5,7 @@ use serde_json::{json, Value};
 
 use super::fake::{Answer, Fake};
 use super::{driven, open, plan, MS};
+use crate::protocol::NotFollowed;
 use hindmost_plan::{Body, Plan, Workload};
 
 /// Create a server that answers after 0.2 ms, and closes on request if it `obeys`.
@@ -127,6 +128,67 @@ fn a_reply_that_fails_a_check_is_an_error_with_a_code_of_its_own() {
     assert_eq!((run.counts.completed, run.counts.errors, run.counts.lost), (75, 25, 0), "{:?}", run.counts);
     let codes = &run.recorder.kinds[0].codes;
     assert_eq!((codes[200], codes[..100].iter().sum::<u64>()), (75, 25));
+}
+
+/// Create a server that answers `/a` after 0.2 ms with a redirection to `/b`, and `/b` with another one to `/c`. It
+/// closes with every redirection if `closes`.
+fn redirecting(slots: u32, closes: bool) -> Fake {
+    let mut fake = Fake::new(slots, 0);
+    fake.framing = next_whole;
+    fake.behaviour = Box::new(move |_, request| {
+        let path = String::from_utf8_lossy(request).split(' ').nth(1).unwrap().to_owned();
+        let to = match &path[..] {
+            "/a" => "/b",
+            "/b" => "http://127.0.0.1:1/c#top",
+            _ => return Answer::after(200_000, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        };
+        let word = if closes { "close" } else { "keep-alive" };
+        let reply = format!(
+            "HTTP/1.1 302 Found\r\nLocation: {to}\r\nConnection: {word}\r\nContent-Length: 2\r\n\r\nno"
+        );
+        Answer { ends: closes, ..Answer::after(200_000, reply.as_bytes()) }
+    });
+    fake
+}
+
+#[test]
+fn latency_includes_redirections_and_the_schedule_does_not_wait_for_them() {
+    for method in ["GET", "POST"] {
+        let workload = json!({"follow": 2, "requests": [{"method": method, "path": "/a"}]});
+        let run = driven(&http(3, &workload), redirecting(3, false));
+        assert_eq!((run.counts.completed, run.counts.errors, run.resent), (100, 0, 0), "{:?}", run.counts);
+        assert!(run.fake.requests > 300, "{}", run.fake.requests);
+        assert_eq!(run.fake.requests % 3, 0, "{method}: each request was answered three times");
+        assert!(run.rows.iter().all(|row| row.completed_ns - row.scheduled_ns >= 600_000), "{method}");
+        assert!(run.rows.iter().all(|row| row.sent_ns - row.scheduled_ns < MS / 10), "{method}");
+        let codes = &run.recorder.kinds[0].codes;
+        assert_eq!((codes[200], codes[302]), (100, 0));
+        assert_eq!(run.first_error, "");
+    }
+}
+
+#[test]
+fn a_redirection_that_is_not_followed_is_an_error_that_says_why() {
+    for (path, follow, reason) in
+        [("/a", Some(1), NotFollowed::TooMany as usize), ("/b", Some(1), 200), ("/a", None, 302)]
+    {
+        let workload = json!({"follow": follow, "paths": [path]});
+        let run = driven(&http(2, &workload), redirecting(2, false));
+        assert_eq!(run.recorder.kinds[0].codes[reason], 100, "{path} {follow:?}");
+    }
+}
+
+#[test]
+fn a_redirection_of_a_closing_connection_is_followed_on_another_one() {
+    let workload = json!({"follow": 1, "paths": ["/b"]});
+    let mut fake = redirecting(4, true);
+    let mut answer = std::mem::replace(&mut fake.behaviour, Box::new(|_, _| unreachable!()));
+    let mut keeps = redirecting(4, false).behaviour;
+    fake.behaviour =
+        Box::new(move |n, request| if n % 16 == 0 { answer(n, request) } else { keeps(n, request) });
+    let run = driven(&http(4, &workload), fake);
+    assert!(run.reconnects > 2 && !run.by_turns, "{}", run.reconnects);
+    assert_eq!((run.counts.completed, run.counts.errors), (100, 0), "{:?}", run.counts);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! HTTP/1 (RFC 9112): requests from a list, on connections that stay open as long as the server permits.
 
 mod checks;
+mod redirects;
 mod requests;
 
 use hindmost_plan::{Codes, HttpRequest, Plan, Workload};
@@ -8,6 +9,8 @@ use httparse::{Error, Header, ParserConfig, Response, Status};
 
 pub use self::checks::failed_check;
 use self::checks::{Checked, Checks};
+use self::redirects::{is_redirect, Redirects, Target};
+pub use self::redirects::{NotFollowed, LONGEST_PATH};
 use self::requests::CompiledRequest;
 use super::chunks::Chunks;
 use super::{number, Garbage, Incoming, Outcome, Protocol, Remainder, Reply};
@@ -28,6 +31,15 @@ pub struct Http {
     requests: Vec<CompiledRequest>,
     kinds: Vec<ReplyRules>,
     takes_turns: bool,
+    /// Most redirections of one request.
+    most_redirects: u8,
+}
+
+/// The arriving reply of one connection.
+#[derive(Debug, Default)]
+pub struct Arriving {
+    checked: Checked,
+    target: Target,
 }
 
 /// How to interpret replies to requests of one kind.
@@ -42,6 +54,8 @@ pub struct ReplyRules {
     outcomes: [Outcome; CODES],
     /// Checks of replies with an accepted status code.
     checks: Checks,
+    /// How to follow redirections, if they are followed.
+    redirects: Option<Redirects>,
 }
 
 impl Protocol for Http {
@@ -51,7 +65,9 @@ impl Protocol for Http {
     /// The header section, with those of the interim replies before it.
     const MAX_HEAD: usize = 64 * 1024;
 
-    type Session = Checked;
+    const MAY_REDIRECT: bool = true;
+
+    type Session = Arriving;
 
     fn new(plan: &Plan) -> Self {
         let Workload::Http(http) = &plan.workload else {
@@ -67,16 +83,23 @@ impl Protocol for Http {
                 || http.takes_turns()
                 || requests.iter().any(|one| !one.tail().is_empty()),
             requests,
+            most_redirects: http.follow.unwrap_or(0),
         }
     }
 
+    fn session(&self) -> Arriving {
+        let longest = if self.most_redirects > 0 { LONGEST_PATH } else { 0 };
+        let target = Target { path: Vec::with_capacity(longest), refused: None };
+        Arriving { target, ..Arriving::default() }
+    }
+
     #[inline]
-    fn write(&self, _: &mut Checked, request: Request, _: u32, out: &mut Vec<u8>) {
+    fn write(&self, _: &mut Arriving, request: Request, _: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
         self.requests[self.list.index(values)].write(values, out);
     }
 
-    fn write_last(&self, _: &mut Checked, request: Request, _: u32, out: &mut Vec<u8>) {
+    fn write_last(&self, _: &mut Arriving, request: Request, _: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
         self.requests[self.list.index(values)].write_last(values, out);
     }
@@ -90,8 +113,17 @@ impl Protocol for Http {
         self.requests[self.list.index(self.list.values(request.item))].tail()
     }
 
-    fn write_farewell(&self, _: &mut Checked, _: &mut Vec<u8>) -> bool {
+    fn write_farewell(&self, _: &mut Arriving, _: &mut Vec<u8>) -> bool {
         true // the last request announces the close
+    }
+
+    fn most_redirects(&self) -> u8 {
+        self.most_redirects
+    }
+
+    fn write_redirected(&self, arriving: &mut Arriving, request: Request, out: &mut Vec<u8>) {
+        let values = self.list.values(request.item);
+        self.requests[self.list.index(values)].write_redirected(&arriving.target.path, values, out);
     }
 
     fn takes_turns(&self) -> bool {
@@ -107,12 +139,12 @@ impl Protocol for Http {
         bytes.iter().all(|byte| b"\r\n".contains(byte))
     }
 
-    fn read(&self, checked: &mut Checked, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
+    fn read(&self, arriving: &mut Arriving, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
         let rules = self.rules(kind);
         let mut at = 0;
         loop {
             let rest = &bytes[at..];
-            match rules.reply(rest, checked).map_err(|NotHttp| Garbage::new::<Self>(kind, rest))? {
+            match rules.reply(rest, arriving).map_err(|NotHttp| Garbage::new::<Self>(kind, rest))? {
                 // An interim reply (RFC 9110, 15.2): the final one follows, unless the server switches
                 // protocols.
                 Incoming::Reply { head, code: 100 | 102..=199, .. } => at += head,
@@ -127,16 +159,23 @@ impl Protocol for Http {
     }
 
     #[inline]
-    fn read_body(&self, checked: &mut Checked, kind: Kind, part: &[u8]) {
-        self.rules(kind).checks.search(checked, part);
+    fn read_body(&self, arriving: &mut Arriving, kind: Kind, part: &[u8]) {
+        self.rules(kind).checks.search(&mut arriving.checked, part);
     }
 
     #[inline]
-    fn finish_reply(&self, checked: &mut Checked, kind: Kind, reply: &mut Reply) {
+    fn finish_reply(&self, arriving: &mut Arriving, kind: Kind, reply: &mut Reply) {
+        let rules = self.rules(kind);
         if reply.outcome != Outcome::Hit {
             return;
         }
-        if let Some(code) = self.rules(kind).checks.failed_code(checked) {
+        let failed = if rules.follows(reply.code) {
+            reply.redirects = arriving.target.refused.is_none();
+            arriving.target.refused.map(|why| why as u16)
+        } else {
+            rules.checks.failed_code(&arriving.checked)
+        };
+        if let Some(code) = failed {
             (reply.outcome, reply.code) = (Outcome::Error, code);
         }
     }
@@ -193,6 +232,7 @@ impl ReplyRules {
                 head_only: one.is_some_and(|one| one.method == "HEAD"),
                 outcomes: std::array::from_fn(|code| outcome(accept, code as u16)),
                 checks: Checks::new(&http.checks_of(&name)),
+                redirects: Redirects::new(one, http, plan),
             }
         };
         plan.workload.kinds().into_iter().map(rules).collect()
@@ -208,11 +248,16 @@ impl ReplyRules {
         self.outcomes.get(usize::from(code)).copied().unwrap_or(Outcome::Error)
     }
 
+    /// Whether replies with this code are redirections that are followed.
+    fn follows(&self, code: u16) -> bool {
+        self.redirects.is_some() && is_redirect(code) && self.outcome(code) == Outcome::Error
+    }
+
     /// Parse the first reply in `bytes`.
-    fn reply(&self, bytes: &[u8], checked: &mut Checked) -> Result<Incoming, NotHttp> {
+    fn reply(&self, bytes: &[u8], arriving: &mut Arriving) -> Result<Incoming, NotHttp> {
         let mut headers = [httparse::EMPTY_HEADER; USUAL_HEADERS];
-        match self.reply_with(bytes, &mut headers, checked) {
-            Err(Error::TooManyHeaders) => self.reply_of_many(bytes, checked),
+        match self.reply_with(bytes, &mut headers, arriving) {
+            Err(Error::TooManyHeaders) => self.reply_of_many(bytes, arriving),
             other => other,
         }
         .map_err(|_| NotHttp)
@@ -220,16 +265,16 @@ impl ReplyRules {
 
     /// The same for a reply with more headers than usual: at most one per line.
     #[cold]
-    fn reply_of_many(&self, bytes: &[u8], checked: &mut Checked) -> Result<Incoming, Error> {
+    fn reply_of_many(&self, bytes: &[u8], arriving: &mut Arriving) -> Result<Incoming, Error> {
         let lines = bytes.split(|&b| b == b'\n').count();
-        self.reply_with(bytes, &mut vec![httparse::EMPTY_HEADER; lines], checked)
+        self.reply_with(bytes, &mut vec![httparse::EMPTY_HEADER; lines], arriving)
     }
 
     fn reply_with<'a>(
         &self,
         bytes: &'a [u8],
         headers: &mut [Header<'a>],
-        checked: &mut Checked,
+        arriving: &mut Arriving,
     ) -> Result<Incoming, Error> {
         let mut response = Response::new(headers);
         let Status::Complete(head) = forgiving().parse_response(&mut response, bytes)? else {
@@ -265,11 +310,20 @@ impl ReplyRules {
             (_, None, Some(length)) => Remainder::Bytes { left: length, end: b"" },
             (_, Some(_), _) | (_, None, None) => Remainder::UntilClosed,
         };
-        self.checks.begin(checked, response.headers);
-        let outcome = self.outcome(code);
+        self.checks.begin(&mut arriving.checked, response.headers);
+        let mut outcome = self.outcome(code);
+        if let Some(redirects) = self.redirects.as_ref().filter(|_| self.follows(code)) {
+            redirects.begin(&mut arriving.target, code, response.headers);
+            // No error yet: the request may be redirected.
+            outcome = Outcome::Hit;
+        }
         let closes = close || !keep || rest == Remainder::UntilClosed || code == SWITCHING;
-        // An error reply has no latency, so its messages have no times.
-        let rest = if self.streamed && outcome != Outcome::Error { rest.into_streamed(events) } else { rest };
+        // An error reply has no latency, and a redirection is no reply to the user, so messages have no times.
+        let rest = if self.streamed && self.outcome(code) != Outcome::Error {
+            rest.into_streamed(events)
+        } else {
+            rest
+        };
         Ok(Incoming::Reply { head, rest, outcome, closes, code, tag: 0 })
     }
 }
@@ -303,7 +357,7 @@ mod tests {
     fn requests_name_path_and_host() {
         let mut out = Vec::new();
         Http::new(&plan("http")).write(
-            &mut Checked::default(),
+            &mut Arriving::default(),
             Request { kind: Kind::GET, item: 0, value_bytes: 0 },
             0,
             &mut out,
@@ -398,16 +452,16 @@ mod tests {
             let cut = [&reply.as_bytes()[..20], &reply.as_bytes()[20..]];
             let mut reader = Reader::new::<Http>();
             assert_eq!(
-                reader.next(&codec, &mut Checked::default(), Kind::GET, cut[0], |_| ()).unwrap(),
+                reader.next(&codec, &mut Arriving::default(), Kind::GET, cut[0], |_| ()).unwrap(),
                 None
             );
             let found =
-                reader.next(&codec, &mut Checked::default(), Kind::GET, cut[1], |_| ()).unwrap().unwrap();
+                reader.next(&codec, &mut Arriving::default(), Kind::GET, cut[1], |_| ()).unwrap().unwrap();
             assert_eq!((found.taken, found.code), (cut[1].len(), 200), "{headers:.40}");
         }
         for headers in ["Content-Length: 2, 3\r\n", "Content-Length: 3\r\n", "Content-Length: +2\r\n"] {
             let reply = format!("HTTP/1.1 200 OK\r\n{headers}Content-Length: 2\r\n\r\nhi");
-            assert!(codec.read(&mut Checked::default(), Kind::GET, reply.as_bytes()).is_err(), "{headers}");
+            assert!(codec.read(&mut Arriving::default(), Kind::GET, reply.as_bytes()).is_err(), "{headers}");
         }
     }
 
@@ -416,7 +470,7 @@ mod tests {
         let codec = Http::new(&plan("http"));
         let reply = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n";
         let Ok(Incoming::Reply { code, closes, outcome, .. }) =
-            codec.read(&mut Checked::default(), Kind::GET, reply)
+            codec.read(&mut Arriving::default(), Kind::GET, reply)
         else {
             panic!()
         };
@@ -437,7 +491,7 @@ mod tests {
         ] {
             let reply = format!("{head}Content-Length: 0\r\n\r\n");
             let Ok(Incoming::Reply { closes, .. }) =
-                codec.read(&mut Checked::default(), Kind::GET, reply.as_bytes())
+                codec.read(&mut Arriving::default(), Kind::GET, reply.as_bytes())
             else {
                 panic!("{head}")
             };
@@ -450,7 +504,7 @@ mod tests {
         let codec = Http::new(&plan("http"));
         let mut reader = Reader::new::<Http>();
         let mut next = |bytes: &[u8]| {
-            let reply = reader.next(&codec, &mut Checked::default(), Kind::GET, bytes, |_| ()).unwrap();
+            let reply = reader.next(&codec, &mut Arriving::default(), Kind::GET, bytes, |_| ()).unwrap();
             assert_eq!(reader.buffered(), 0, "no part of a body is stored");
             reply
         };
@@ -461,13 +515,20 @@ mod tests {
             }
         }
         assert_eq!(next(b"0\r\nExpires: 0\r\n"), None);
-        let last =
-            Reply { taken: 2, outcome: Outcome::Hit, closes: false, code: 200, tag: 0, refused: false };
+        let last = Reply {
+            taken: 2,
+            outcome: Outcome::Hit,
+            closes: false,
+            code: 200,
+            tag: 0,
+            refused: false,
+            redirects: false,
+        };
         assert_eq!(next(b"\r\nHTTP/1.1 200 OK\r\n"), Some(last));
     }
 
     fn end(codec: &Http, reader: &mut Reader) -> Option<Reply> {
-        reader.end(codec, &mut Checked::default(), Kind::GET)
+        reader.end(codec, &mut Arriving::default(), Kind::GET)
     }
 
     #[test]
@@ -477,13 +538,20 @@ mod tests {
             let mut reader = Reader::new::<Http>();
             for piece in [&head.as_bytes()[..9], &head.as_bytes()[9..], b"any", b"", b"bytes"] {
                 assert_eq!(
-                    reader.next(&codec, &mut Checked::default(), Kind::GET, piece, |_| ()).unwrap(),
+                    reader.next(&codec, &mut Arriving::default(), Kind::GET, piece, |_| ()).unwrap(),
                     None
                 );
             }
             assert!(!reader.is_fresh());
-            let whole =
-                Reply { taken: 0, outcome: Outcome::Hit, closes: true, code: 200, tag: 0, refused: false };
+            let whole = Reply {
+                taken: 0,
+                outcome: Outcome::Hit,
+                closes: true,
+                code: 200,
+                tag: 0,
+                refused: false,
+                redirects: false,
+            };
             assert_eq!(
                 (end(&codec, &mut reader), end(&codec, &mut reader), reader.is_fresh()),
                 (Some(whole), None, true)
@@ -491,7 +559,7 @@ mod tests {
         }
         let mut reader = Reader::new::<Http>();
         let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc";
-        assert_eq!(reader.next(&codec, &mut Checked::default(), Kind::GET, cut, |_| ()).unwrap(), None);
+        assert_eq!(reader.next(&codec, &mut Arriving::default(), Kind::GET, cut, |_| ()).unwrap(), None);
         assert_eq!(end(&codec, &mut reader), None, "a reply with a stated length is incomplete");
     }
 
@@ -513,7 +581,7 @@ mod tests {
         ] {
             let head = format!("HTTP/1.1 {code} Word\r\nContent-Length: 0\r\n\r\n");
             let Ok(Incoming::Reply { outcome, code: seen, .. }) =
-                codec.read(&mut Checked::default(), Kind::GET, head.as_bytes())
+                codec.read(&mut Arriving::default(), Kind::GET, head.as_bytes())
             else {
                 panic!("{code}")
             };
@@ -539,7 +607,7 @@ mod tests {
         for (item, id, length) in [(3, 98, 10), (7, 102, 11)] {
             let mut out = Vec::new();
             codec.write(
-                &mut Checked::default(),
+                &mut Arriving::default(),
                 Request { kind: Kind::GET, item, value_bytes: 0 },
                 0,
                 &mut out,
@@ -563,7 +631,7 @@ mod tests {
             );
             let mut out = Vec::new();
             codec.write(
-                &mut Checked::default(),
+                &mut Arriving::default(),
                 Request { kind: Kind::GET, item: 0, value_bytes: 0 },
                 0,
                 &mut out,
@@ -611,7 +679,7 @@ mod tests {
             (1, fixed("", "abcd"), failed(0)),
         ] {
             for piece in [1, 2, 7, reply.len()] {
-                let (mut reader, mut checked) = (Reader::new::<Http>(), Checked::default());
+                let (mut reader, mut checked) = (Reader::new::<Http>(), Arriving::default());
                 let next =
                     |bytes: &[u8]| reader.next(&codec, &mut checked, Kind(kind), bytes, |_| ()).unwrap();
                 let found = reply.as_bytes().chunks(piece).find_map(next).unwrap();
@@ -621,10 +689,49 @@ mod tests {
     }
 
     #[test]
+    fn a_redirection_is_followed_by_a_request_without_body() {
+        let codec = codec(
+            serde_json::json!({"kind": "http", "follow": 1, "accept": ["2xx", 308], "requests": [
+                {"method": "POST", "path": "/old", "headers": {"X-Id": "{{sequence}}"}, "body": "{}"}, {"method": "HEAD"},
+            ]}),
+        );
+        let reply = |code: u16, location: &str| {
+            format!("HTTP/1.1 {code} Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
+        };
+        let next = |arriving: &mut Arriving, kind, reply: &str| {
+            let found =
+                Reader::new::<Http>().next(&codec, arriving, Kind(kind), reply.as_bytes(), |_| panic!());
+            let found = found.unwrap().unwrap();
+            (found.outcome, found.code, found.redirects)
+        };
+        let mut arriving = codec.session();
+        let other = NotFollowed::OtherHost as u16;
+        let (kind, post) =
+            (0, (0..100).find(|&item| codec.list.index(codec.list.values(item)) == 0).unwrap());
+        assert_eq!(next(&mut arriving, kind, &reply(301, "//else/")), (Outcome::Error, other, false));
+        assert_eq!(
+            next(&mut arriving, kind, &reply(308, "/")),
+            (Outcome::Hit, 308, false),
+            "an accepted code"
+        );
+        assert_eq!(next(&mut arriving, kind, &reply(303, "/new?a")), (Outcome::Hit, 303, true));
+        let mut out = Vec::new();
+        codec.write_redirected(
+            &mut arriving,
+            Request { kind: Kind(0), item: post, value_bytes: 0 },
+            &mut out,
+        );
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("GET /new?a HTTP/1.1\r\nHost: 127.0.0.1:1\r\n"), "{text}");
+        assert!(text.ends_with(&format!("X-Id: {post}\r\n\r\n")), "{text}");
+        assert!(codec.largest() > LONGEST_PATH);
+    }
+
+    #[test]
     fn a_body_that_ends_with_its_connection_is_checked() {
         let codec = codec(serde_json::json!({"kind": "http", "checks": ["body contains end"]}));
         for (body, outcome) in [("the end", Outcome::Hit), ("the en", Outcome::Error)] {
-            let (mut reader, mut checked) = (Reader::new::<Http>(), Checked::default());
+            let (mut reader, mut checked) = (Reader::new::<Http>(), Arriving::default());
             let reply = format!("HTTP/1.0 200 OK\r\n\r\n{body}");
             assert_eq!(reader.next(&codec, &mut checked, Kind::GET, reply.as_bytes(), |_| ()).unwrap(), None);
             assert_eq!(reader.end(&codec, &mut checked, Kind::GET).unwrap().outcome, outcome);
@@ -639,7 +746,7 @@ mod tests {
             b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         ] {
-            assert!(codec.read(&mut Checked::default(), Kind::GET, bytes).is_err());
+            assert!(codec.read(&mut Arriving::default(), Kind::GET, bytes).is_err());
         }
     }
 }

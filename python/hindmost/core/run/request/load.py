@@ -136,6 +136,17 @@ class LoadOptions:
             " VALUE', 'size<=10k'; may be repeated.",
         ),
     ] = ()
+    follow: Annotated[
+        int | None,
+        Option(
+            "Load",
+            "N",
+            "HTTP/1: follow up to N redirections of a request to the same server; its latency includes them."
+            " [default: a redirection is an error]",
+            least=1,
+            most=20,
+        ),
+    ] = None
     stream: Annotated[
         bool,
         Option(

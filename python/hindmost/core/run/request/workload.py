@@ -16,7 +16,7 @@ from hindmost.errors import UsageError
 if TYPE_CHECKING:
     from hindmost.core.targets import Attached, Managed
 
-HTTP_OPTIONS = ("accept", "check", "method", "body", "header", "requests")
+HTTP_OPTIONS = ("accept", "check", "follow", "method", "body", "header", "requests")
 """Options about HTTP requests."""
 STREAMED = ("http", "http2", "grpc")
 """Protocols whose replies may be streams of messages."""
@@ -58,14 +58,15 @@ def workload_of(
             option=OPTIONS[given[0]].flag,
             protocol=target.protocol,
         )
-    if request.check and target.protocol != "http":
-        raise UsageError(
-            "unsupported",
-            f"--check is for HTTP/1, but {target.name} speaks {target.protocol}",
-            hint="leave out --check, or measure an http:// target",
-            option="--check",
-            protocol=target.protocol,
-        )
+    for name in ("check", "follow"):
+        if name in given and target.protocol != "http":
+            raise UsageError(
+                "unsupported",
+                f"--{name} is for HTTP/1, but {target.name} speaks {target.protocol}",
+                hint=f"leave out --{name}, or measure an http:// target",
+                option=f"--{name}",
+                protocol=target.protocol,
+            )
     sources = [
         name for name in ("workload", "requests", "method", "body") if getattr(request, name) is not None
     ]
@@ -98,6 +99,8 @@ def _add_http_options(request: MeasureRequest, workload: dict[str, Any], path: s
         workload = http.with_headers(workload, http.parse_headers(request.header))
     if request.check:
         workload = workload | {"checks": list(request.check)}
+    if request.follow is not None:
+        workload = workload | {"follow": request.follow}
     return workload if request.accept is None else workload | {"accept": parse_codes(request.accept)}
 
 

@@ -80,7 +80,10 @@ def _about_errors(e: Evidence, message: str) -> str:
     if any(code.startswith("check failed: ") for code in failed_codes):
         return "compare the check with a reply, such as that of `curl -i`"
     if moved := [code for code in failed_codes if code[0] == "3"]:
-        return f"request the page that it redirects to, or count it as a success: `--accept 2xx,{moved[0]}`"
+        return (
+            "request the page that it redirects to, follow it (`--follow 5`), or count it as a success:"
+            f" `--accept 2xx,{moved[0]}`"
+        )
     return (
         hint_about(message) or "see the server's log; errors have no latency, so the rest may look too good"
     )

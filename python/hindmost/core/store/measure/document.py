@@ -8,8 +8,8 @@ Rules for the whole document:
   as ``low`` and ``high`` of a single run. What was not measured has no key.
 - Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` is listed with them.
 - ``scheduled = completed + errors + timeouts + unsent``; ``misses`` are part of ``completed``. ``codes``
-  (HTTP) add up to ``completed`` and ``errors``, minus errors without a whole reply. A reply that fails a check
-  of the workload is counted under ``check failed: CHECK``.
+  (HTTP) add up to ``completed`` and ``errors``, minus errors without a whole reply. A reply that fails a
+  check of the workload is counted under ``check failed: CHECK``.
 - ``connect_us`` exists if every run made connections in its measurement; if ``connections`` are ``by_turns``,
   ``latency_us`` and ``service_us`` include it.
 - ``held_us`` exists if requests waited for batches (``batches``): a part of ``latency_us``, by design.
