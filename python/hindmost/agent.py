@@ -1,8 +1,9 @@
 """The entry point on a load host: ``python -m hindmost.agent``. It calls Rust at once and stays there.
 
-``client PLAN.json PLACE``
+``client PLAN.json PLACE [COUNTERS]``
     One load client. It reads and writes one JSON document per line on standard input and output. It ends when
-    its input ends, so it never outlives the process that started it.
+    its input ends, so it never outlives the process that started it. COUNTERS is a file of shared memory that
+    the other process reads during the load.
 ``synth CONFIG``
     The embedded server, configured by a JSON text. It runs until SIGTERM or SIGINT. Its ``clone`` may be a
     name: a file with a document, or an application that ships with Hindmost.
@@ -26,14 +27,17 @@ from hindmost.errors import HindmostError
 def main(argv: list[str]) -> int:
     """Run one role and return the exit code."""
     match argv:
-        case ["client", plan, place]:
+        case ["client", plan, place, *counters] if len(counters) <= 1:
             # Ctrl-C reaches the whole terminal group. The controller decides what to do about it.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            work = partial(_run_client, plan, place)
+            work = partial(_run_client, plan, place, *counters)
         case ["synth", config]:
             work = partial(_serve_synth, config)
         case _:
-            print("usage: python -m hindmost.agent client PLAN.json PLACE | synth CONFIG", file=sys.stderr)
+            print(
+                "usage: python -m hindmost.agent client PLAN.json PLACE [COUNTERS] | synth CONFIG",
+                file=sys.stderr,
+            )
             return Exit.USAGE
     try:
         work()
@@ -50,8 +54,8 @@ def _report_failure(code: str, message: str) -> int:
     return Exit.ERROR
 
 
-def _run_client(plan: str, place: str) -> None:
-    _engine.run_client(Path(plan).read_text(encoding="utf-8"), place, controlled=True)
+def _run_client(plan: str, place: str, counters: str | None = None) -> None:
+    _engine.run_client(Path(plan).read_text(encoding="utf-8"), place, controlled=True, live=counters)
 
 
 def _serve_synth(config: str) -> None:

@@ -10,7 +10,7 @@ from evidence import run
 from hindmost import MeasurePlan
 from hindmost.cli import progress
 from hindmost.cli.progress import CLEAR, Progress
-from hindmost.core.fleet import Moment
+from hindmost.core.fleet import Interval, Moment
 from hindmost.core.notes import Note
 from hindmost.stats import Decision
 
@@ -121,6 +121,20 @@ def test_an_excluded_run_is_reported_and_the_remaining_time_never_grows():
     lines = out.getvalue().splitlines()
     assert str(INTERFERENCE) in lines[1]
     assert [numbers(line)[-1] for line in lines] == ["8.8", "8.6", "8.4", "8.2"]
+
+
+def test_each_second_of_a_live_view_has_a_permanent_line():
+    log, quiet = io.StringIO(), Terminal()
+    for out in (log, quiet):
+        display = make_progress(out, quiet=out is quiet)
+        display.run_begins(3, 10, 30)
+        display.moment(Moment("measure", 7.0, 0, interval=Interval(1_999.6, 1_998.0, 4, 31.25, 125.0)))
+        display.moment(Moment("measure", 8.0, 0, interval=Interval(0.0, 0.0, 0, None, None)))
+    assert [numbers(line) for line in log.getvalue().splitlines()] == [
+        ["3,", "7", "2,000", "1,998", "4,", "50", "31.2", "99", "125"],
+        ["3,", "8", "0", "0", "0,", "50", "99"],
+    ]
+    assert quiet.getvalue() == ""
 
 
 def test_slow_preloading_is_reported_once_in_a_log_and_live_on_a_terminal():

@@ -23,6 +23,7 @@ UNSAFE = (
         "sys/src/perf.rs",
         "sys/src/signal.rs",
         "sys/src/process.rs",
+        "sys/src/shared.rs",
         "sys/src/socket.rs",
         "sys/src/this_thread.rs",
     ),

@@ -11,7 +11,17 @@ from types import SimpleNamespace
 import pytest
 from messages import raises
 
-from hindmost.core.fleet import Job, LocalFleet, Moment, Place, client, phases, run_clients
+from hindmost.core.fleet import (
+    Interval,
+    Job,
+    LiveView,
+    LocalFleet,
+    Moment,
+    Place,
+    client,
+    phases,
+    run_clients,
+)
 from hindmost.errors import ClientError
 
 GOOD = """
@@ -26,7 +36,7 @@ echo '{"schema": "hindmost.client/1", "plan": '$(cat "$plan")'}' > "$place/clien
 def fleet(tmp_path, monkeypatch):
     """Return a function that runs scripts instead of agents and returns their results."""
 
-    def run(*scripts: str, watch=lambda _: None, patience_s=5.0, **plan):
+    def run(*scripts: str, watch=lambda _: None, patience_s=5.0, live=None, **plan):
         agent = tmp_path / "agent"
         agent.write_text(
             "#!/bin/sh\nplan=$5 place=$6 index=$(sed 's/.*\"index\": *\\([0-9]*\\).*/\\1/' $5)\n"
@@ -39,7 +49,7 @@ def fleet(tmp_path, monkeypatch):
         agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setattr(client, "sys", SimpleNamespace(executable=str(agent)))
         jobs = [Job(json.dumps({"index": index, **plan})) for index in range(len(scripts))]
-        return run_clients(LocalFleet(), jobs, tmp_path, (0.1, patience_s), watch)
+        return run_clients(LocalFleet(), jobs, tmp_path, (0.1, patience_s), watch, live=live)
 
     return run
 
@@ -164,6 +174,25 @@ def test_an_interruption_leaves_no_client(fleet, tmp_path, failure):
     with pytest.raises(failure):
         fleet(GOOD, GOOD, watch=watch)
     assert no_client_is_left(tmp_path)
+
+
+class EveryHundredth(LiveView):
+    """A live view whose seconds are short."""
+
+    def wait_s(self):
+        return 0.01
+
+    def read(self):
+        return Interval(1.0, 1.0, 0, None, None)
+
+
+def test_a_live_view_is_read_while_the_clients_send_load_and_not_before(fleet):
+    moments: list[Moment] = []
+    slow = GOOD.replace("say done", "sleep 0.2; say done")
+    fleet(slow, watch=moments.append, live=EveryHundredth(1))
+    seen = {moment.phase for moment in moments if moment.interval is not None}
+    assert seen == {"warm-up", "measure"}
+    assert sum(moment.phase == "measure" for moment in moments) > 3
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="CPU affinity needs Linux")

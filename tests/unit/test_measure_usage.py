@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from hindmost.cli import main
 pytestmark = pytest.mark.usefixtures("clean_folder")
 TWO_SERVERS = "memcached://127.0.0.1:1,127.0.0.1:2"
 HTTPS = "https://127.0.0.1:1/"
+CPUS = sorted(os.sched_getaffinity(0))
 GRPC = "grpc://127.0.0.1:1/shop.Orders/Get"
 
 
@@ -96,6 +98,10 @@ def bad_value(name: str, value: object, by: str = "name") -> tuple[str, dict[str
             ("conflicting-options", {"value": "p99<1ms", "other": "p99>2ms"}),
         ),
         (["--clients", "1024", "--pacing", "spin"], ("few-processors", {"need": 1024})),
+        (
+            ["--live", "--clients", str(len(CPUS)), "--client-cpus", ",".join(map(str, CPUS))],
+            ("few-processors", {"option": "--live"}),
+        ),
         (["--no-such-flag"], ("unknown-option", {"option": "--no-such-flag"})),
         (["one-word-too-many"], ("unexpected-argument", {"value": "one-word-too-many"})),
         (["--workload", "no-such-file.json"], ("no-such-file", {"path": "no-such-file.json"})),

@@ -11,15 +11,22 @@ use serde_json::{json, Value};
 use crate::fault::{load_error, raise};
 use crate::pipe::Pipe;
 
-/// Run one client and return its result as JSON text; it writes its files to `place`.
+/// Run one client and return its result as JSON text; it writes its files to `place`. A controlled client counts in
+/// the file `live` (`LiveCounters`) while it runs, if there is one.
 #[pyfunction]
-#[pyo3(signature = (plan, place, *, controlled=false))]
-pub fn run_client(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool) -> PyResult<String> {
+#[pyo3(signature = (plan, place, *, controlled=false, live=None))]
+pub fn run_client(
+    py: Python<'_>,
+    plan: &str,
+    place: PathBuf,
+    controlled: bool,
+    live: Option<PathBuf>,
+) -> PyResult<String> {
     py.detach(|| {
         let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
-        let mut link: Box<dyn Controller> =
-            if controlled { Box::new(Pipe::default()) } else { Box::new(ImmediateController::default()) };
+        let mut link: Box<dyn Controller> = Box::new(ImmediateController::default());
         if controlled {
+            link = Box::new(Pipe::new(live.as_deref()).map_err(|e| raise("host", &e.to_string()))?);
             hindmost_sys::process::give_up_rights(&place).map_err(|e| raise("host", &e.to_string()))?;
         }
         let result = engine::run(&plan, &place, link.as_mut()).map_err(load_error)?;

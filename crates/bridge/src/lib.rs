@@ -14,6 +14,7 @@ mod fault;
 mod harvest;
 mod host;
 mod knobs;
+mod live;
 mod nerve;
 mod opening;
 mod pipe;
@@ -57,6 +58,8 @@ mod _engine {
         check_knob, keep_knob, knobs, left_knobs, promise_folder, promise_steps, recover_knobs,
         restore_knobs, set_knob, undo_knob,
     };
+    #[pymodule_export]
+    use super::live::LiveCounters;
     #[pymodule_export]
     use super::nerve::{describe_event, read_ring, watch, watch_counters, Prober, Sampler, WatchInbox};
     #[pymodule_export]

@@ -1,18 +1,22 @@
 //! Messages of a client over its standard input and output: one JSON document per line.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hindmost_clock::Nanos;
 use hindmost_load::engine::{Command, Controller, Event};
 use hindmost_load::LoadError;
+use hindmost_sys::shared::SharedWords;
 use hindmost_sys::{file, poll};
 
 /// The pipe to the process that started this one.
-#[derive(Default)]
 pub struct Pipe {
     heard: Vec<u8>,
+    live: Option<Arc<SharedWords>>,
 }
 
 impl Controller for Pipe {
@@ -33,12 +37,22 @@ impl Controller for Pipe {
         Ok(serde_json::from_slice(&line).ok())
     }
 
+    fn live_memory(&self) -> Option<Arc<SharedWords>> {
+        self.live.clone()
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(file::stdin())
     }
 }
 
 impl Pipe {
+    /// Create a pipe. `live` is the file of the counters that its other end reads.
+    pub fn new(live: Option<&Path>) -> io::Result<Self> {
+        let open = |path: &Path| SharedWords::map(File::options().read(true).write(true).open(path)?);
+        Ok(Self { heard: Vec::new(), live: live.map(open).transpose()?.map(Arc::new) })
+    }
+
     /// Wait for input and read it; return `false` after the timeout.
     fn read(&mut self, timeout: Nanos) -> Result<bool, LoadError> {
         if !poll::readable([file::stdin()], Duration::from_nanos(timeout.0)).unwrap_or(false) {

@@ -18,7 +18,7 @@ from hindmost.core.plan import MeasurePlan
 from hindmost.core.plan.units import format_duration
 from hindmost.core.run.figures import RunFigures
 from hindmost.core.run.status import RepeatBudget
-from hindmost.core.study.callback import describe_run
+from hindmost.core.study.callback import describe_interval, describe_run
 from hindmost.core.study.talk import CellStep
 from hindmost.stats import Decision
 
@@ -93,6 +93,9 @@ class Progress:
 
     def moment(self, moment: Moment) -> None:
         """Report the phase of the current run."""
+        if moment.interval is not None:
+            self.say(f"run {self._number}, {describe_interval(moment.elapsed_s, moment.interval)}")
+            return
         storing = moment.keys > 0 and moment.elapsed_s >= 1.0
         text = f"storing {moment.keys:,} keys, {moment.elapsed_s:.0f} s"
         if storing and moment.elapsed_s >= LONG_S and not self._slow:

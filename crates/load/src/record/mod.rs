@@ -4,6 +4,7 @@
 
 mod counts;
 mod gaps;
+mod live;
 mod messages;
 mod recorder;
 mod records;
@@ -15,6 +16,7 @@ mod wire;
 
 pub use counts::{Connects, Counts};
 pub use gaps::{Dispersion, Gaps};
+pub use live::{LiveCounters, LiveReader, LiveSpan};
 pub use messages::{MessageCounts, MessageRecord, Messages};
 pub use recorder::Recorder;
 pub use records::{EndpointRecord, KindRecord, SECTIONS};

@@ -7,8 +7,8 @@ use rand::Rng;
 
 use super::records::SECTIONS;
 use super::{
-    Connects, EndpointRecord, Gaps, KindRecord, MessageRecord, Messages, Row, StampCounts, Status, Wire,
-    WireRecord,
+    Connects, EndpointRecord, Gaps, KindRecord, LiveCounters, MessageRecord, Messages, Row, StampCounts,
+    Status, Wire, WireRecord,
 };
 use crate::protocol::CODES;
 use crate::random::Random;
@@ -47,6 +47,8 @@ pub struct Recorder {
     pub sample: UniformSample<Row>,
     /// The slowest requests. Requests without an answer rank as slowest.
     pub worst: Worst<Row>,
+    /// Counters that another process reads during the load.
+    live: Option<LiveCounters>,
     random: Random,
     /// Number of first connections whose requests are sampled; `u32::MAX` for all.
     sampled_connections: u32,
@@ -76,6 +78,7 @@ impl Recorder {
             stamps: StampCounts::default(),
             sample: UniformSample::new(keep.samples as usize),
             worst: Worst::new(keep.worst as usize),
+            live: None,
             random,
             sampled_connections: u32::MAX,
             measure_from: u64::MAX,
@@ -125,6 +128,11 @@ impl Recorder {
     /// Also keep the messages of streamed replies.
     pub fn keep_messages(&mut self) {
         self.kinds.iter_mut().for_each(|kind| kind.messages = Some(MessageRecord::new()));
+    }
+
+    /// Also count requests of all phases where another process reads them.
+    pub fn keep_live(&mut self, live: LiveCounters) {
+        self.live = Some(live);
     }
 
     /// Also keep the gaps between scheduled times.
@@ -189,6 +197,9 @@ impl Recorder {
         send_delay_ns: u64,
         ideal_ns: Option<u64>,
     ) -> bool {
+        if let Some(live) = &self.live {
+            live.count_sent();
+        }
         let measured = self.is_measured(scheduled_ns);
         if measured {
             self.kinds[usize::from(kind.0)].send_delay.record(send_delay_ns);
@@ -314,6 +325,9 @@ impl Recorder {
     /// Record the end of a request with `row.status`. Only requests scheduled in the measurement phase count.
     #[inline]
     pub fn record(&mut self, row: Row) {
+        if let Some(live) = &self.live {
+            live.count(&row);
+        }
         if !self.is_measured(row.scheduled_ns) {
             return;
         }

@@ -59,6 +59,33 @@ impl Series {
 const PER_OCTAVE: u32 = 16;
 const OCTAVES: u32 = 60;
 
+/// Number of bins of a latency.
+pub const BINS: usize = ((OCTAVES + 1) * PER_OCTAVE) as usize;
+
+/// Return the bin of a latency.
+#[inline]
+pub fn bin(nanos: u64) -> usize {
+    let n = nanos.max(u64::from(PER_OCTAVE));
+    let octave = n.ilog2();
+    let sub = (n >> (octave - PER_OCTAVE.ilog2())) as u32 & (PER_OCTAVE - 1);
+    ((octave - PER_OCTAVE.ilog2()) * PER_OCTAVE + sub) as usize
+}
+
+/// Return the quantile at `q` of `total` latencies counted by bin, within 3 %; 0 if there are none.
+pub fn quantile(counts: impl Iterator<Item = u64>, total: u64, q: f64) -> u64 {
+    let rank = (q * total as f64).ceil().max(1.0) as u64;
+    let mut seen = 0;
+    for (bin, count) in counts.enumerate() {
+        seen += count;
+        if count > 0 && seen >= rank {
+            let (octave, sub) = (bin as u32 / PER_OCTAVE, bin as u64 % u64::from(PER_OCTAVE));
+            // The middle of the bin.
+            return ((2 * (u64::from(PER_OCTAVE) + sub) + 1) << octave) / 2;
+        }
+    }
+    0
+}
+
 /// Collects the latencies of one window at a time.
 pub struct WindowRecorder {
     counts: Vec<u32>,
@@ -67,7 +94,7 @@ pub struct WindowRecorder {
 
 impl Default for WindowRecorder {
     fn default() -> Self {
-        Self { counts: vec![0; ((OCTAVES + 1) * PER_OCTAVE) as usize], total: 0 }
+        Self { counts: vec![0; BINS], total: 0 }
     }
 }
 
@@ -75,8 +102,7 @@ impl WindowRecorder {
     /// Count one latency.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
-        let bin = Self::bin(nanos);
-        self.counts[bin] += 1;
+        self.counts[bin(nanos)] += 1;
         self.total += 1;
     }
 
@@ -89,25 +115,8 @@ impl WindowRecorder {
         window
     }
 
-    fn bin(nanos: u64) -> usize {
-        let n = nanos.max(u64::from(PER_OCTAVE));
-        let octave = n.ilog2();
-        let sub = (n >> (octave - PER_OCTAVE.ilog2())) as u32 & (PER_OCTAVE - 1);
-        ((octave - PER_OCTAVE.ilog2()) * PER_OCTAVE + sub) as usize
-    }
-
     fn quantile(&self, q: f64) -> u64 {
-        let rank = (q * self.total as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
-        for (bin, &count) in self.counts.iter().enumerate() {
-            seen += u64::from(count);
-            if count > 0 && seen >= rank {
-                let (octave, sub) = (bin as u32 / PER_OCTAVE, bin as u64 % u64::from(PER_OCTAVE));
-                // The middle of the bin.
-                return ((2 * (u64::from(PER_OCTAVE) + sub) + 1) << octave) / 2;
-            }
-        }
-        0
+        quantile(self.counts.iter().map(|&count| count.into()), self.total, q)
     }
 }
 

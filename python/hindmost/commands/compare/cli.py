@@ -86,7 +86,7 @@ CLONE_RUNS = {"--connections", "--duration", "--warmup", "--server-cpus", "--see
 @add_request_options(
     MeasureRequest,
     before={"server_cpus": "live", "stamps": "pairs"},
-    without=("target", "runs", "precision", "verify_wire"),
+    without=("target", "runs", "precision", "verify_wire", "live"),
 )
 def compare(
     asked: MeasureRequest,

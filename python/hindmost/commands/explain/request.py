@@ -28,7 +28,7 @@ RUNS, FEWEST = 100, 40
 runs."""
 LEAST_RUN_S, MOST_RUN_S, REQUESTS = 1.0, 10.0, 2_000
 """Bounds of a run's duration, s, and requests in a run: 2,000 requests have twenty beyond their p99."""
-WITHOUT = ("runs", "precision", "decide_on", "verify_wire", "trace", "quick", "remake", "samples")
+WITHOUT = ("runs", "precision", "decide_on", "verify_wire", "trace", "quick", "remake", "samples", "live")
 """Options of a measurement that an explanation decides itself."""
 
 

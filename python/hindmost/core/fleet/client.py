@@ -28,9 +28,13 @@ class Client:
         Folder for its files.
     cpus : sequence of int
         Where all its threads may run; its workers are pinned to some of them.
+    counters : int, optional
+        Descriptor of shared memory in which it counts.
     """
 
-    def __init__(self, index: int, plan: str, place: Path, cpus: Sequence[int]) -> None:
+    def __init__(
+        self, index: int, plan: str, place: Path, cpus: Sequence[int], counters: int | None = None
+    ) -> None:
         self.index = index
         self._heard = b""
         self._errors = place / f"client-{index}.err"
@@ -40,9 +44,11 @@ class Client:
             memory.write(plan.encode())
             memory.flush()
             command = [sys.executable, "-P", "-m", "hindmost.agent", "client"]
+            passed = [memory.fileno(), *([] if counters is None else [counters])]
+            plan_file, *counters_file = (f"/proc/self/fd/{descriptor}" for descriptor in passed)
             self._process = subprocess.Popen(
-                [*command, f"/proc/self/fd/{memory.fileno()}", str(place)],
-                pass_fds=[memory.fileno()],
+                [*command, plan_file, str(place), *counters_file],
+                pass_fds=passed,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

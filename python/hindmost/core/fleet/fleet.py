@@ -35,10 +35,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One client: its engine plan, and where it runs."""
+    """One client: its engine plan, where it runs, and memory of this host in which it counts, if any."""
 
     plan: str
     place: Place = Place()
+    counters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +175,10 @@ class Fleet(Protocol):
         """
 
 
-def jobs_of(plans: Sequence[str], cpus: Sequence[Sequence[int]], hosts: Sequence[str]) -> list[Job]:
-    """Return one job per plan, on hosts in turn, with the CPUs of its number.
+def jobs_of(
+    plans: Sequence[str], cpus: Sequence[Sequence[int]], hosts: Sequence[str], counters: int | None = None
+) -> list[Job]:
+    """Return one job per plan, on hosts in turn, with the CPUs of its number and common `counters`.
 
     Examples
     --------
@@ -183,6 +186,6 @@ def jobs_of(plans: Sequence[str], cpus: Sequence[Sequence[int]], hosts: Sequence
     [Place(host='a', cpus=(1,)), Place(host='b', cpus=(2,)), Place(host='a', cpus=())]
     """
     return [
-        Job(plan, Place(hosts[index % len(hosts)], tuple(cpus[index]) if index < len(cpus) else ()))
+        Job(plan, Place(hosts[index % len(hosts)], tuple(cpus[index]) if index < len(cpus) else ()), counters)
         for index, plan in enumerate(plans)
     ]

@@ -36,7 +36,7 @@ class LocalFleet:
         with selectors.DefaultSelector() as selector:
             try:
                 for index, job in enumerate(jobs):
-                    clients.append(Client(index, job.plan, folder, job.place.cpus))
+                    clients.append(Client(index, job.plan, folder, job.place.cpus, job.counters))
                     selector.register(clients[-1], selectors.EVENT_READ)
                 yield LocalTeam(clients, selector)
             finally:

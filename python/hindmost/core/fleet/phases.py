@@ -12,6 +12,7 @@ clock, converted to the clock of each client's host.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from hindmost import _engine
 from hindmost.core.documents import read_json
 from hindmost.core.fleet.failures import failure, unreadable_result
 from hindmost.core.fleet.fleet import Fleet, Heard, Job, Team
+from hindmost.core.fleet.live import Interval, LiveView
 from hindmost.errors import ClientError
 
 PREPARE_S = 120.0
@@ -41,12 +43,14 @@ class Moment:
     """Progress of a run: its phase, seconds since its load began, requests answered so far.
 
     ``keys``: during the start, the number of keys to store; each takes the server one service time.
+    ``interval``: what happened since the last one, if there is a live view and its next second is over.
     """
 
     phase: Phase
     elapsed_s: float
     replies: int
     keys: int = 0
+    interval: Interval | None = None
 
 
 def run_clients(
@@ -57,6 +61,7 @@ def run_clients(
     look: Callable[[Moment], None] = lambda _: None,
     before_measuring: Callable[[Sequence[int]], None] = lambda _: None,
     record: dict[str, Any] | None = None,
+    live: LiveView | None = None,
 ) -> list[dict[str, Any]]:
     """Run one client per job, to the end.
 
@@ -72,12 +77,15 @@ def run_clients(
         Seconds from the order to measure until the load ends, and extra time beyond that.
     look : callable, optional
         Called with the progress: about once per second until the measurement begins, then once, and once more
-        when it is over. In between, nothing here wakes up, because it could disturb a client.
+        when it is over. In between, nothing here wakes up, because it could disturb a client, unless there is
+        a live view.
     before_measuring : callable, optional
         Called when all clients are warm, before the measurement is ordered; the load continues meanwhile. Its
         argument is the ports of the connections to capture (`MeasurePlan.witnessed`).
     record : dict, optional
         Updated with the fleet's part of the run record.
+    live : LiveView, optional
+        The counters of the jobs, read once per second while they send load.
 
     Returns
     -------
@@ -90,7 +98,7 @@ def run_clients(
         If a client failed; then all are stopped. `HostLost` if its host was lost.
     """
     with fleet.start(jobs, folder) as team:
-        _Course(team, jobs, phases_s, look, before_measuring).follow()
+        _Course(team, jobs, phases_s, look, before_measuring, live).follow()
         team.fetch()
         if record is not None:
             record |= team.record()
@@ -107,8 +115,10 @@ class _Course:
         phases_s: tuple[float, float],
         look: Callable[[Moment], None],
         before_measuring: Callable[[Sequence[int]], None],
+        live: LiveView | None,
     ) -> None:
         self._team = team
+        self._live = live
         self._clients = len(jobs)
         self._hosts = [job.place.host for job in jobs]
         self._keys = sum(_keys_stored(job) for job in jobs)
@@ -129,10 +139,18 @@ class _Course:
             left_s = self._deadline - time.monotonic()
             if left_s < 0.0:
                 raise self._stuck()
-            storing = self._phase == "start" and self._keys > 0
-            for heard in self._team.hear(min(left_s, STORING_LOOK_S) if storing else left_s):
+            for heard in self._team.hear(min(left_s, self._look_s())):
                 self._handle(heard)
             self._proceed()
+
+    def _look_s(self) -> float:
+        """Return the time until the next progress report, in s, if no client sends a message."""
+        if self._phase == "start" and self._keys > 0:
+            return STORING_LOOK_S
+        return self._live.wait_s() if self._live is not None and self._is_loading() else math.inf
+
+    def _is_loading(self) -> bool:
+        return self._phase in ("warm-up", "measure")
 
     def _handle(self, heard: Heard) -> None:
         index, event = heard.index, heard.event
@@ -149,6 +167,8 @@ class _Course:
         if self._phase == "start" and self._all("ready"):
             self._phase, self._began = "warm-up", time.monotonic()
             self._deadline = self._began + _WARMING_S
+            if self._live is not None:
+                self._live.begin()
             self._order("go", "start_ns")
         elif self._phase == "warm-up" and self._all("warm"):
             self._before_measuring(self._ports)
@@ -173,7 +193,8 @@ class _Course:
     def _report(self) -> None:
         elapsed_s = time.monotonic() - self._began
         keys = self._keys if self._phase == "start" else 0
-        self._look(Moment(self._phase, elapsed_s, sum(self._replies.values()), keys))
+        interval = self._live.read() if self._live is not None and self._is_loading() else None
+        self._look(Moment(self._phase, elapsed_s, sum(self._replies.values()), keys, interval))
 
     def _order(self, command: str, moment: str) -> None:
         at_ns = _engine.monotonic_ns() + self._team.ahead_ns

@@ -108,6 +108,7 @@ class MeasurePlan(BaseModel):
     )
     verify_wire: bool = Field(default=False, description="a packet capture next to each run")
     trace: bool = Field(default=False, description="a trace of the server's stages next to each run")
+    live: bool = Field(default=False, description="a line of progress each second, also in the measurement")
     workload: dict[str, Any] = {"kind": "key-value"}
     notes: tuple[dict[str, Any], ...] = Field(
         default=(), description="parts of the request file that the workload leaves out"

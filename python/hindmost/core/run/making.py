@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from hindmost.core.fleet import HERE, Fleet, Moment, Setting, jobs_of, run_clients
+from hindmost.core.fleet import HERE, Fleet, LiveView, Moment, Setting, jobs_of, run_clients
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.clean_up import is_cleaned_up, remove_keys
 from hindmost.core.run.companions import Scene, accompany
@@ -92,7 +92,9 @@ def _make_once(
                 plan.engine_plan(number, index, target.protocol, server.address, tls=server.tls, secrets=True)
                 for index in range(plan.clients)
             ]
-            jobs = jobs_of(plans, plan.client_cpus, fleet.hosts)
+            live = LiveView(plan.clients * plan.threads) if plan.live else None
+            counters = None if live is None else live.fileno()
+            jobs = jobs_of(plans, plan.client_cpus, fleet.hosts, counters)
             scene = Scene(plan, folder, server.address, server.pid, measure_s, target.protocol)
             clean_up: AbstractContextManager[dict[str, Any]] = (
                 remove_keys(plans[0]) if is_cleaned_up(plan, target) else nullcontext({})
@@ -106,9 +108,8 @@ def _make_once(
 
                 try:
                     patience = (measure_s, plan.timeout_s + SPARE_S)
-                    run_clients(
-                        fleet, jobs, folder, patience, handle_moment, companions.before_measurement, record
-                    )
+                    before = companions.before_measurement
+                    run_clients(fleet, jobs, folder, patience, handle_moment, before, record, live)
                 except HostLost:
                     raise
                 except ClientError as error:

@@ -206,10 +206,12 @@ def _diagnosis(looks: int) -> dict[str, Any]:
 def _step_aside(plan: MeasurePlan) -> None:
     """Move this process, with its tracer and samplers, off the cores of server and clients if possible.
 
-    Otherwise it shares a client's CPU, so that its work appears as send delay, not as latency.
+    Otherwise it shares a client's CPU, so that its work appears as send delay, not as latency. With a live
+    view it works during the measurement, so it shares the server's CPUs instead.
     """
     mine = os.sched_getaffinity(0)
     clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
     server = set(plan.server_cpus)
     cores = [[cpu for cpu in core if cpu in mine] for core in read_cores()]
-    move_to(free_cpus(cores, server | clients) or (mine - server) or mine)
+    others = mine - (clients if plan.live else server)
+    move_to(free_cpus(cores, server | clients) or others or mine)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hindmost.core.fleet import Moment
+from hindmost.core.fleet import Interval, Moment
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.plan.units import format_us
 from hindmost.core.run.figures import RunFigures
@@ -26,6 +26,17 @@ def describe_run(figures: RunFigures, decision: Decision) -> str:
     name, wide = decision.widest, decision.half_width
     known = f", known to ±{percent(wide)}" if wide < 10 else ""
     return f"run {figures.number}: {name} {format_us(figures.values['latency'][name])}{known}"
+
+
+def describe_interval(elapsed_s: float, interval: Interval) -> str:
+    """Describe one second of a load, in columns.
+
+    >>> describe_interval(12.0, Interval(20_000.0, 19_998.0, 0, 35.6, 125.0))
+    '  12 s: sent   20,000/s, completed   19,998/s, failed 0, p50 35.6 µs, p99 125 µs'
+    """
+    p50, p99 = ("-" if us is None else format_us(us) for us in (interval.p50_us, interval.p99_us))
+    rates = f"sent {interval.sent_per_s:8,.0f}/s, completed {interval.completed_per_s:8,.0f}/s"
+    return f"{elapsed_s:4.0f} s: {rates}, failed {interval.failed:,}, p50 {p50}, p99 {p99}"
 
 
 class CallbackProgress:
@@ -63,7 +74,9 @@ class CallbackProgress:
         """Do nothing: one line per run is enough."""
 
     def moment(self, moment: Moment) -> None:
-        """Do nothing: a callback during a run could disturb a client."""
+        """Report the last second if there is a live view; otherwise a callback could disturb a client."""
+        if moment.interval is not None:
+            self.say(describe_interval(moment.elapsed_s, moment.interval))
 
     def run_ended(self, figures: RunFigures, decision: Decision, aside: Note | None) -> None:
         """Report a stored run."""

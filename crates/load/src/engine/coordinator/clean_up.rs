@@ -49,6 +49,7 @@ fn clean_up_with<P: Protocol>(plan: &Plan, servers: &Servers) -> Result<u32, Loa
         control: Arc::new(Control::default()),
         progress: Arc::new(Progress::new(capacity)),
         window,
+        live: None,
     };
     assignment.work::<P, _>(RemoveKeys)
 }

@@ -10,6 +10,7 @@ use hindmost_clock::{MonotonicClock, Nanos};
 use hindmost_host::counters::TcpCounters;
 use hindmost_host::Tree;
 use hindmost_plan::{Batching, Io, Load, Plan, Workload};
+use hindmost_sys::shared::SharedWords;
 
 use super::controller::{Command, Controller, Event};
 use super::exit_notifier::{ExitGuard, ExitNotifier};
@@ -27,7 +28,7 @@ use crate::engine::report::summary::summarise;
 use crate::engine::report::worker_totals::WorkerTotals;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
-use crate::record::Recorder;
+use crate::record::{LiveCounters, Recorder};
 use crate::transport::{Credentials, Peer, Peers, StampedTransport, Tcp, Tls, Udp, Uring};
 use crate::workload::Requests;
 use crate::LoadError;
@@ -91,6 +92,7 @@ fn run_with<P: Protocol>(
     controller: &mut dyn Controller,
 ) -> Result<ClientResult, LoadError> {
     let kinds = plan.workload.kinds();
+    let live = controller.live_memory();
     let control = Arc::new(Control::default());
     let (window, capacity) = windows(plan);
     let tree = Tree::new("/");
@@ -107,7 +109,8 @@ fn run_with<P: Protocol>(
             let stop = control.clone();
             let guard = exits.guard().map_err(LoadError::system("dup failed"));
             let worker = guard.and_then(|guard| {
-                let assignment = Assignment { plan, servers, index, control, progress, window };
+                let assignment =
+                    Assignment { plan, servers, index, control, progress, window, live: live.clone() };
                 start(scope, index, guard, move || assignment.work::<P, _>(ApplyLoad { ready }))
             });
             // Workers that have already started would otherwise wait forever.
@@ -159,6 +162,8 @@ pub(super) struct Assignment<'a> {
     pub control: Arc<Control>,
     pub progress: Arc<Progress>,
     pub window: Nanos,
+    /// Memory for counters that the controller reads.
+    pub live: Option<Arc<SharedWords>>,
 }
 
 /// The job of a worker once its connections are open.
@@ -190,6 +195,10 @@ impl Assignment<'_> {
         if plan.stream {
             recorder.keep_messages();
         }
+        let part = part_of(plan, index as u32);
+        if let Some(live) = self.live.and_then(|memory| LiveCounters::new(memory, part.index as usize)) {
+            recorder.keep_live(live);
+        }
         if matches!(plan.load, Load::Open { .. }) && !plan.load.counts_are_known() {
             recorder.keep_scheduled_gaps();
         }
@@ -199,7 +208,7 @@ impl Assignment<'_> {
             transport: (),
             clock: MonotonicClock,
             arrivals: arrivals_of(plan, index as u32)?,
-            requests: Requests::new(plan, part_of(plan, index as u32), random(Purpose::Contents)),
+            requests: Requests::new(plan, part, random(Purpose::Contents)),
             routing: random(Purpose::Routing),
             recorder,
             connections,

@@ -1,8 +1,10 @@
 //! The interface between a client and the process that starts it. The engine knows only the trait.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
+use hindmost_sys::shared::SharedWords;
 use serde::{Deserialize, Serialize};
 
 use crate::stop::Ended;
@@ -66,6 +68,11 @@ pub trait Controller {
     /// # Errors
     /// [`LoadError::Aborted`] when the controller has exited: a client never outlives its controller.
     fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError>;
+
+    /// Return memory for counters that the controller reads during the load, if it does ([`crate::record::LiveReader`]).
+    fn live_memory(&self) -> Option<Arc<SharedWords>> {
+        None
+    }
 
     /// Return a descriptor that becomes readable when a command arrives, or `None` if the client must poll.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -401,7 +401,7 @@ mod tests {
                 let count = |_, count| messages += count;
                 let next = reader.next_with_messages(
                     &codec,
-                    &mut Checked::default(),
+                    &mut Arriving::default(),
                     Kind::GET,
                     piece,
                     |_| (),

@@ -39,6 +39,7 @@ SETTINGS = {
     "stamp_every": "time stamps",
     "verify_wire": "packet capture",
     "trace": "trace of stages",
+    "live": "live view",
 }
 """Keys of the plan that may affect latency; different values are reported."""
 HOST = {"hostname": "host", "cpu_model": "CPU model", "cpus_online": "CPUs", "kernel": "kernel"}
@@ -46,6 +47,7 @@ HOST = {"hostname": "host", "cpu_model": "CPU model", "cpus_online": "CPUs", "ke
 OLD_DEFAULTS = {
     "batching": "none",
     "in_flight": None,
+    "live": False,
     "requests_per_connection": None,
     "sharding": "round-robin",
 }

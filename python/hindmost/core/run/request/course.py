@@ -182,6 +182,15 @@ class CourseOptions:
             "Trace the server's requests during each run: stages, and threads that delay them.",
         ),
     ] = False
+    live: Annotated[
+        bool,
+        Option(
+            "Output",
+            None,
+            "Show rate, failures, p50 and p99 of every second while a run goes on. Needs a CPU that no client"
+            " uses.",
+        ),
+    ] = False
     samples: Annotated[
         int,
         Option(

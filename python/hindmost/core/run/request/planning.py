@@ -129,6 +129,7 @@ def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
         sentinel=request.sentinel,
         verify_wire=request.verify_wire,
         trace=request.trace,
+        live=request.live,
         workload=workload,
         notes=tuple({**to_document(note.document()), "hint": note.hint} for note in notes),
         tls=tls_of(request, target),
@@ -154,6 +155,8 @@ def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
             need=plan.clients,
             have=cpus,
         )
+    if plan.live:
+        _refuse_live(plan)
     # The engine makes its own checks; its reply has the workload's defaults filled in.
     workload_text = None if request.workload is None else workload_source(request.workload)
     checked = json.loads(plan.engine_plan(1, 0, target.protocol, "127.0.0.1:1", workload_text))
@@ -171,6 +174,27 @@ def _schedule(request: MeasureRequest, duration_s: float) -> tuple[Points | None
             options=["--schedule", "--closed"],
         )
     return parse_schedule(request.schedule, duration_s)
+
+
+def _refuse_live(plan: MeasurePlan) -> None:
+    """Refuse a live view that would share a CPU with a client, or of clients on other hosts."""
+    if plan.fleet is not None:
+        raise UsageError(
+            "conflicting-options",
+            "--live reads counters of clients on this machine, and conflicts with --fleet",
+            hint="leave out --live",
+            options=["--live", "--fleet"],
+        )
+    clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
+    if not clients or not os.sched_getaffinity(0) - clients:
+        raise UsageError(
+            "few-processors",
+            "--live needs a CPU that no client uses",
+            hint="leave out --live, or give clients fewer CPUs: --client-cpus",
+            option="--live",
+            need=len(clients) + 1,
+            have=len(os.sched_getaffinity(0)),
+        )
 
 
 def _note_unpinned(request: MeasureRequest) -> Note:
