@@ -42,9 +42,9 @@ TENANTS = {
 }
 """Environment and hosts of each tenant. The search service belongs to the first."""
 REIMAGED = ("dn0", "dn1")
-CORES = 6
+CORES = 12
 """Cores of a node manager. A core is a share of the one CPU that all containers have."""
-CONTAINERS = 12
+CONTAINERS = 20
 UNIT = "head -c 1000000 /dev/zero | sha256sum >/dev/null"
 """A unit of batch work."""
 
@@ -282,7 +282,7 @@ class Cluster:
         self.daemons.start(
             "batch", f"{PLUGINS}.BatchMain", self.settings, str(CONTAINERS), command, tests=True
         )
-        self.daemons.await_("containers compute", lambda: len(list(done.iterdir())) >= CORES)
+        self.daemons.await_("containers compute", lambda: len(list(done.iterdir())) >= CORES / 2)
 
     def units(self) -> int:
         """Units of batch work done so far."""
@@ -300,13 +300,14 @@ class Cluster:
             *(sys.executable, "-m", "hindmost", "measure", f"http://127.0.0.1:{self.search}"),
             *("--workload", str(ROOT / "hadoop/search/queries.json"), "--rate", str(options.rate)),
             *("--runs", "1", "--duration", options.duration, "--warmup", "2s", "--remake", "0"),
+            *("--timeout", "20s"),
             *("--client-cpus", ",".join(map(str, self.other_cpus)), "--out", str(study), "--json", "--quiet"),
         ]
         process = subprocess.run(command, capture_output=True, text=True, check=False)
-        try:
-            return json.loads(process.stdout)
-        except ValueError:
-            raise SystemExit(f"the measurement failed: {process.stderr}") from None
+        if not (study / "result.json").exists():
+            raise SystemExit(f"the measurement failed: {process.stderr}")
+        result: dict = json.loads(process.stdout)
+        return result
 
     def reimage(self) -> int:
         """Remove one tenant's data nodes with their disks; return how many blocks have no replica left."""
