@@ -1,6 +1,5 @@
 //! Checks of HTTP replies beyond their status code, as text: `body contains TEXT`.
 
-use super::request_checks::is_token;
 use crate::error::{refuse, PlanError};
 
 /// Most checks of one request.
@@ -76,6 +75,11 @@ pub(super) fn check_replies(field: &str, checks: &[String]) -> Result<(), PlanEr
             .map_err(|must| refuse(format!("{field}[{at}]"), format!("{text:?}"), must))?;
     }
     Ok(())
+}
+
+/// Whether `byte` may occur in a token (RFC 9110, 5.6.2).
+pub(super) fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::http::{Http, HttpRequest};
-use super::reply_checks::check_replies;
+use super::reply_checks::{check_replies, is_token};
 use super::weighted_kind::{kinds, WeightedKind};
 use super::Codes;
 use crate::error::{refuse, PlanError};
@@ -148,11 +148,6 @@ fn check_codes(field: &str, codes: &[Codes]) -> Result<(), PlanError> {
         }
     }
     Ok(())
-}
-
-/// Whether `byte` may occur in a token (RFC 9110, 5.6.2).
-pub(super) fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// Check the starts of replies that are misses or errors, at most `longest` bytes, in the request at `place`.

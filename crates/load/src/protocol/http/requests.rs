@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hindmost_plan::{Body, Escape, Http, HttpRequest, HttpVersion, Plan};
 
-use super::LONGEST_PATH;
+use super::redirects::LONGEST_PATH;
 use crate::workload::{Template, Values};
 
 /// Methods whose requests usually have a body, so `Content-Length: 0` is sent without one (RFC 9110, 8.6).
