@@ -15,6 +15,7 @@ from measuring import ProcessTracker, finish, hindmost, need, start
 from hindmost import _engine
 from hindmost.core.knobs.journal import FOLDER
 
+KILLS = 200
 LONGEST_S = 6.0
 """Latest moment of a kill: about the time that a budget of 5 s takes with start and report."""
 OPTIONS = ("--rate", "1k", "--duration", "0.2s", "--warmup", "0.1s", "--stamps", "off", "--budget", "5s")
@@ -29,18 +30,16 @@ def cgroups_of_ours() -> list[Path]:
     return sorted(path for path in every if path.name.startswith("hindmost-"))
 
 
+@pytest.mark.nightly  # settings that other tests change meanwhile would be taken for its own
 @pytest.mark.memcached
 @pytest.mark.timeout(7200)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root changes settings of the host")
-@pytest.mark.parametrize(
-    "kills", [pytest.param(2, id="a few"), pytest.param(200, id="many", marks=pytest.mark.nightly)]
-)
-def test_after_a_kill_at_any_moment_the_host_is_as_before(kills: int, tmp_path: Path) -> None:
+def test_after_a_kill_at_any_moment_the_host_is_as_before(tmp_path: Path) -> None:
     need("memcached")
     draw = random.Random(1)
     settings, groups = settings_of_host(), cgroups_of_ours()
     changed = ended = 0
-    for number in range(kills):
+    for number in range(KILLS):
         tracker = ProcessTracker()
         try:
             study = tmp_path / str(number)
@@ -57,5 +56,5 @@ def test_after_a_kill_at_any_moment_the_host_is_as_before(kills: int, tmp_path: 
         assert restored.code == 0, restored.err
         assert settings_of_host() == settings, f"kill {number}"
         assert cgroups_of_ours() == groups, f"kill {number}"
-    assert ended <= kills / 2, "most kills come before the end"
-    assert kills < 100 or changed > 0, "some kills come while a setting is changed"
+    assert ended <= KILLS / 2, "most kills come before the end"
+    assert changed > 0, "some kills come while a setting is changed"
