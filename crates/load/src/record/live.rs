@@ -112,26 +112,7 @@ impl LiveReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Place;
-    use crate::workload::Kind;
-
-    fn ended(status: Status, latency_ns: u64) -> Row {
-        Row {
-            scheduled_ns: 1_000,
-            sent_ns: 1_000,
-            wire_out_ns: 0,
-            wire_in_ns: 0,
-            card_wire_ns: 0,
-            completed_ns: if matches!(status, Status::Hit | Status::Miss) { 1_000 + latency_ns } else { 0 },
-            place: Place::default(),
-            kind: Kind::GET,
-            status,
-            has_message: false,
-            connection: 0,
-            endpoint: 0,
-            thread: 0,
-        }
-    }
+    use crate::record::tests::row;
 
     #[test]
     fn a_reading_has_what_all_workers_did_since_the_last_one() {
@@ -141,10 +122,10 @@ mod tests {
         assert!(LiveCounters::new(memory, 2).is_none());
         for (worker, latency) in [(0, 100_000), (1, 100_000), (1, 200_000)] {
             workers[worker].count_sent();
-            workers[worker].count(&ended(Status::Hit, latency));
+            workers[worker].count(&row(1_000, latency, Status::Hit));
         }
         for status in [Status::Error, Status::Lost, Status::Timeout, Status::Unsent] {
-            workers[0].count(&ended(status, 0));
+            workers[0].count(&row(1_000, 0, status));
         }
         let LiveSpan { sent, completed, failed, quantiles_ns } = reader.read();
         assert_eq!((sent, completed, failed), (3, 3, 4));

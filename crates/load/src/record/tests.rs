@@ -12,7 +12,7 @@ fn recorder() -> Recorder {
     recorder
 }
 
-fn row(scheduled_ns: u64, latency_ns: u64, status: Status) -> Row {
+pub(super) fn row(scheduled_ns: u64, latency_ns: u64, status: Status) -> Row {
     let completed_ns = scheduled_ns + latency_ns;
     Row {
         scheduled_ns,
