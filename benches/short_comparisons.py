@@ -1,7 +1,7 @@
 """Comparisons of short runs under interference: false alarms, and the time to find a service 10 % slower.
 
 ``python -m benches.short_comparisons --repeats 3``: real servers that take exponential service times, and on
-both CPUs a thief at real-time priority that takes 1, 5 or 10 % of the time for random spells
+both CPUs an interferer at real-time priority that takes 1, 5 or 10 % of the time for random spells
 (`tests/shared/interferer.py`). Each repeat compares a service with itself, and with one that takes 10 %
 longer, until ``hindmost compare --live`` has decided. A row of the table takes about 6 minutes per repeat.
 """
@@ -27,11 +27,11 @@ from hindmost.commands.compare.targets.decision import deciding_contrasts
 
 SERVICE = 'synth?service={"kind": "exponential", "mean_us": %.1f}'
 LONGEST_S = 1_200.0
-"""Thieves end by themselves after this time, if nothing else ends them."""
+"""Interferers end after this time, if nothing else ends them."""
 
 
 @dataclass(frozen=True)
-class Found:
+class Result:
     """A finished comparison.
 
     ``found_s``: the time until the first look at which each percentile was different. ``counted``: rounds
@@ -49,15 +49,15 @@ class Found:
 def compare_services(
     folder: Path,
     microseconds: tuple[float, float],
-    thieves: Sequence[int],
+    cpus: Sequence[int],
     share: float,
     asked: argparse.Namespace,
-) -> Found:
-    """Compare two services while thieves take a share of these CPUs."""
+) -> Result:
+    """Compare two services while interferers take a share of these CPUs."""
     targets = [SERVICE % mean for mean in microseconds]
     began = time.monotonic()
     with ExitStack() as stack:
-        for place, cpu in enumerate(thieves):
+        for place, cpu in enumerate(cpus):
             stack.enter_context(
                 interferer(cpu, share, asked.spell_ms, until_s=LONGEST_S, seed=asked.seed + place)
             )
@@ -77,10 +77,10 @@ def compare_services(
                 found_s.setdefault(name, seconds * look / max(counted, 1))
     if arm.decided_on == "latency":
         print(f"no isolated latency: {'; '.join(one.text for one in document.reasons)}", file=sys.stderr)
-    return Found(seconds, rounds, counted, arm.verdict == "different", arm.decided_on, found_s)
+    return Result(seconds, rounds, counted, arm.verdict == "different", arm.decided_on, found_s)
 
 
-def print_row(share: float, alike: Sequence[Found], slower: Sequence[Found], names: Sequence[str]) -> None:
+def print_row(share: float, alike: Sequence[Result], slower: Sequence[Result], names: Sequence[str]) -> None:
     """Print the row of a share of interference."""
     everything = [*alike, *slower]
     counted = f"{sum(one.counted for one in everything)} of {sum(one.rounds for one in everything)}"
@@ -112,7 +112,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     asked = options.parse_args()
     plan = MeasureRequest(target="synth", rate=asked.rate, quantiles=asked.quantiles).plan()
-    thieves = (plan.server_cpus[0], plan.client_cpus[0][0])
+    cpus = (plan.server_cpus[0], plan.client_cpus[0][0])
     heads = [
         "interference",
         "rounds that count",
@@ -124,13 +124,13 @@ def main() -> None:
     print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
     means = {"alike": (asked.mean_us,) * 2, "slower": (asked.mean_us, (1.0 + asked.slower) * asked.mean_us)}
     for share in (float(one) / 100.0 for one in asked.shares.split(",")):
-        rows: dict[str, list[Found]] = {name: [] for name in means}
+        rows: dict[str, list[Result]] = {name: [] for name in means}
         for repeat in range(asked.repeats):
             asked.seed += 1_000
             for name, pair in means.items():
                 with tempfile.TemporaryDirectory() as folder:
                     place = Path(folder) / f"{name}-{repeat}"
-                    rows[name].append(compare_services(place, pair, thieves if share else (), share, asked))
+                    rows[name].append(compare_services(place, pair, cpus if share else (), share, asked))
         print_row(share, rows["alike"], rows["slower"], plan.labels)
 
 

@@ -1,7 +1,7 @@
 """Cost of a watch, and its effect on a service of 100 us: ``python benches/watching.py``.
 
-What the kernel counts for the watch's process: CPU time of all threads, bytes written, bytes on the loopback
-of a network of its own (as root). For one application that sleeps, with a log, and with probes; for ten
+Counters of the kernel for the watch's process: CPU time of all threads, bytes written, bytes on the loopback
+of a private network (as root). For one application that sleeps, with a log, and with probes; for ten
 services in one daemon; for an application with 1,000 threads, and for one next to 300 processes. Then the p99
 of a server with a service time of 100 us, in windows with the watch running and stopped, in pairs of random
 order; the interval of the ratio decides whether the effect is below the margin, and is printed in any case.
@@ -66,7 +66,7 @@ def watch(*options: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Account:
-    """What the kernel has counted for a process; CPU time in seconds."""
+    """Counters of the kernel for a process; CPU time in seconds."""
 
     cpu_s: float
     written: int
@@ -74,7 +74,7 @@ class Account:
     network: int
 
     @classmethod
-    def of(cls, pid: int) -> Account:
+    def read(cls, pid: int) -> Account:
         threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
         io = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
         lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()
@@ -89,9 +89,9 @@ def cost(seconds: int, rings: Path, *options: str, services: int = 1) -> str:
         ring.unlink()
     with child(*watch(*options)) as process:
         time.sleep(SETTLED)
-        before = Account.of(process.pid)
+        before = Account.read(process.pid)
         time.sleep(seconds)
-        after = Account.of(process.pid)
+        after = Account.read(process.pid)
         process.send_signal(signal.SIGINT)
         process.wait()
     seen = [read_ring(ring) for ring in rings.glob("*.ring")]
@@ -108,7 +108,7 @@ def cost(seconds: int, rings: Path, *options: str, services: int = 1) -> str:
     )
 
 
-def one(seconds: int, folder: Path, pid: int, *options: str) -> str:
+def cost_of_process(seconds: int, folder: Path, pid: int, *options: str) -> str:
     """Return the cost of the watch of one process."""
     ring = folder / "rings/cost.ring"
     ring.parent.mkdir(exist_ok=True)
@@ -121,11 +121,11 @@ def crowds(seconds: int) -> Iterator[str]:
         folder = Path(name)
         many = stack.enter_context(child(sys.executable, "-c", THREADS))
         time.sleep(1.0)
-        yield f"1,000 threads      {one(seconds, folder, many.pid, '--probe', '0')}"
+        yield f"1,000 threads      {cost_of_process(seconds, folder, many.pid, '--probe', '0')}"
         sleeper = stack.enter_context(child("sleep", "1000000"))
         for _ in range(300):
             stack.enter_context(_sleeper())
-        yield f"next to 300        {one(seconds, folder, sleeper.pid, '--probe', '0')}"
+        yield f"next to 300        {cost_of_process(seconds, folder, sleeper.pid, '--probe', '0')}"
 
 
 def costs(seconds: int) -> Iterator[str]:
@@ -134,7 +134,7 @@ def costs(seconds: int) -> Iterator[str]:
         folder = Path(name)
         port = pick_free_port("127.0.0.1")
         server = stack.enter_context(child("memcached", "-l", "127.0.0.1", "-p", str(port), "-u", "nobody"))
-        yield f"no latency         {one(seconds, folder, server.pid, '--probe', '0')}"
+        yield f"no latency         {cost_of_process(seconds, folder, server.pid, '--probe', '0')}"
         log = folder / "access.log"
         log.touch()
         stop = threading.Event()
@@ -147,12 +147,12 @@ def costs(seconds: int) -> Iterator[str]:
 
         writer = threading.Thread(target=write)
         writer.start()
-        yield f"log of 100/s       {one(seconds, folder, server.pid, '--log', str(log))}"
+        yield f"log of 100/s       {cost_of_process(seconds, folder, server.pid, '--log', str(log))}"
         stop.set()
         writer.join()
         url = f"memcached://127.0.0.1:{port}"
         for rate in ("auto", "25", "100"):
-            line = one(seconds, folder, server.pid, "--probe", rate, "--probe-address", url)
+            line = cost_of_process(seconds, folder, server.pid, "--probe", rate, "--probe-address", url)
             yield f"probe of {rate:>4}      {line}"
 
 
@@ -229,7 +229,7 @@ def compare_p99(pairs: int, window_s: float, rate: float) -> str:
 
 
 def enter_own_network() -> None:
-    """Start this program again in a network of its own, if that is allowed: nobody else uses its loopback."""
+    """Start again in a private network, if that is allowed: no other program uses its loopback."""
     if os.environ.get(INSIDE):
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     elif os.geteuid() == 0 and shutil.which("ip") and shutil.which("unshare"):

@@ -1,4 +1,4 @@
-"""What tables in the documentation share: the machine that they were measured on, and their place."""
+"""Parts that tables in the documentation share: the machine that was measured, and their place."""
 
 from __future__ import annotations
 

@@ -6,10 +6,13 @@ Programs and tests read ``code`` and ``fields``; people read ``message`` and ``h
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hindmost.core.escapes import plain
 from hindmost.core.exits import Exit
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class HindmostError(Exception):
@@ -103,6 +106,19 @@ class HostLost(ClientError):
             host=host,
         )
         self.host = host
+
+
+def unreadable_file(path: Path, why: OSError, *, place: str = "", option: str | None = None) -> UsageError:
+    """Return the error for a file of a user that cannot be read; `place` precedes its path."""
+    error = UsageError(
+        "no-such-file" if isinstance(why, FileNotFoundError) else "unreadable-file",
+        f"{place}{path} cannot be read: {why.strerror}",
+        hint=f"ls -l {path}",
+        path=str(path),
+    )
+    if option is not None:
+        error.fields["option"] = option
+    return error
 
 
 class StudyError(HindmostError):

@@ -17,7 +17,7 @@ from hindmost import _engine
 from hindmost.commands.clone.refusals import refusal
 from hindmost.core.documents import parse_toml, read_text
 from hindmost.core.plan.positions import SourceText, locate_refusal
-from hindmost.errors import UsageError
+from hindmost.errors import UsageError, unreadable_file
 
 SCHEMA = "hindmost.clone/1"
 FOLDER = Path(__file__).parent / "applications"
@@ -213,9 +213,4 @@ def _read(source: str | Path) -> tuple[Path, str]:
             path=str(path),
         ) from None
     except OSError as error:
-        raise UsageError(
-            "unreadable-file",
-            f"{path} cannot be read: {error.strerror}",
-            hint=f"ls -l {path}",
-            path=str(path),
-        ) from None
+        raise unreadable_file(path, error) from None

@@ -14,7 +14,7 @@ from hindmost.cli.streams import say
 from hindmost.core.documents import read_text
 from hindmost.core.exits import Exit
 from hindmost.core.plan.positions import SourceText, locate_refusal
-from hindmost.errors import ClientError, UsageError
+from hindmost.errors import ClientError, UsageError, unreadable_file
 
 
 def load(
@@ -85,12 +85,7 @@ def _read(plan: Path) -> str:
     try:
         return read_text(plan)
     except OSError as error:
-        raise UsageError(
-            "unreadable-file" if plan.exists() else "no-such-file",
-            f"cannot read plan {plan}: {error.strerror}",
-            hint=f"ls -l {plan}",
-            path=str(plan),
-        ) from None
+        raise unreadable_file(plan, error, place="plan ") from None
     except UnicodeDecodeError:
         raise UsageError(
             "bad-file", f"plan {plan} is not JSON", hint="examples: examples/plans", path=str(plan)

@@ -25,7 +25,7 @@ class Interval:
 
 
 class LiveView:
-    """Reads the counters of all clients of a run on this host. The clients notice nothing of it.
+    """Reads the counters of all clients of a run on this host, without a call to the clients.
 
     Parameters
     ----------

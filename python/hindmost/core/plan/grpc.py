@@ -9,7 +9,7 @@ from typing import Any
 
 from hindmost.core.documents import read_bytes, read_text
 from hindmost.core.names import nearest
-from hindmost.errors import UsageError
+from hindmost.errors import UsageError, unreadable_file
 
 _METHOD = re.compile(r"/([\w.]+)/(\w+)")
 _HOW = "protoc --include_imports --descriptor_set_out=FILE.binpb YOUR.proto"
@@ -50,13 +50,7 @@ class Descriptors:
         try:
             descriptor_set = messages.FileDescriptorSet.FromString(read_bytes(file))
         except OSError as error:
-            raise UsageError(
-                "unreadable-file" if file.exists() else "no-such-file",
-                f"--descriptors: cannot read {file}: {error.strerror}",
-                hint=f"ls -l {file}",
-                option="--descriptors",
-                path=str(file),
-            ) from None
+            raise unreadable_file(file, error, place="--descriptors: ", option="--descriptors") from None
         except Exception as error:  # protobuf's own DecodeError
             raise UsageError(
                 "bad-file",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.core import documents
-from hindmost.errors import UsageError
+from hindmost.errors import UsageError, unreadable_file
 
 _SHORT = 1 << 16
 _COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
@@ -54,13 +54,7 @@ def _body(text: str) -> tuple[str | dict[str, str], str]:
         with file.open("rb") as opened:
             start = opened.read(_SHORT)
     except OSError as error:
-        raise UsageError(
-            "unreadable-file" if file.exists() else "no-such-file",
-            f"--body {text}: cannot read {file}: {error.strerror}",
-            hint=f"ls -l {file}",
-            option="--body",
-            path=str(file),
-        ) from None
+        raise unreadable_file(file, error, place=f"--body {text}: ", option="--body") from None
     return {"file": str(file)}, _kind_of(start.decode("utf-8", "replace"))
 
 

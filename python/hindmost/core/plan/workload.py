@@ -13,7 +13,7 @@ from hindmost.core.names import nearest
 from hindmost.core.plan.http import with_absolute_files
 from hindmost.core.plan.positions import SourceText
 from hindmost.core.plan.treadmill import from_treadmill
-from hindmost.errors import UsageError
+from hindmost.errors import UsageError, unreadable_file
 
 _LARGEST_BYTES = 16 << 20
 _EXAMPLE = '{"kind": "key-value", "keys": 10000, "get_ratio": 0.9, "value_bytes": 200}'
@@ -70,12 +70,7 @@ def load_workload(workload: Path) -> dict[str, Any]:
             )
         document = read_json(path)
     except OSError as error:
-        raise UsageError(
-            "unreadable-file" if path.exists() else "no-such-file",
-            f"cannot read workload file {path}: {error.strerror}",
-            hint=f"ls -l {path}",
-            path=str(path),
-        ) from None
+        raise unreadable_file(path, error, place="workload file ") from None
     except ValueError as error:
         raise UsageError(
             "bad-file",

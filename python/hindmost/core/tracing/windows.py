@@ -27,8 +27,8 @@ OUTSIDE_S = 0.3
 CHANGE_S = 0.005
 """Time for which the probes are attached in addition to a window, s."""
 UNCOUNTED = 1.5
-"""Ratio of what a trace adds to the server's CPU time (`benches/trace.py`) to its probes' run time, which
-does not include their calls, the stamps of packets, and what they evict from the caches."""
+"""Assumed ratio of what a trace adds to the server's CPU time to its probes' run time, which does not include
+their calls, the stamps of packets, and what they evict from the caches. `benches/trace.py` measures it."""
 
 
 def probes_share(trace: Trace) -> float | None:
@@ -55,7 +55,7 @@ def choose_windows(look: Trace, duration_s: float) -> tuple[int, float | None]:
     look : Trace
         A short trace of all requests.
     duration_s : float
-        Of the trace.
+        Duration of the trace.
     """
     probes = probes_share(look)
     if probes is None:

@@ -12,7 +12,7 @@ from hindmost.commands.colocate.documents.profiles import PROFILE_SCHEMA, Profil
 from hindmost.commands.colocate.documents.supervision import SupervisedBlock
 from hindmost.core.documents import read_bytes
 from hindmost.core.store.reading import read_document
-from hindmost.errors import UsageError
+from hindmost.errors import UsageError, unreadable_file
 
 Stored = TypeVar("Stored", Profile, Pairs)
 
@@ -69,12 +69,7 @@ def load_supervised(profile: Path) -> SupervisedBlocks:
     except FileNotFoundError:
         lines = []
     except OSError as error:
-        raise UsageError(
-            "unreadable-file",
-            f"{path} cannot be read: {error.strerror}",
-            hint=f"ls -l {path}",
-            path=str(path),
-        ) from None
+        raise unreadable_file(path, error) from None
     blocks, unreadable = [], 0
     for line in filter(None, lines):
         try:
@@ -91,12 +86,7 @@ def _load(path: Path, kind: type[Stored], need: str, hint: str) -> Stored:
         schema = document.get("schema")
         return msgspec.convert(document, kind)
     except OSError as error:
-        raise UsageError(
-            "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
-            f"{path} cannot be read: {error.strerror}",
-            hint=f"ls -l {path}",
-            path=str(path),
-        ) from None
+        raise unreadable_file(path, error) from None
     except msgspec.ValidationError as error:
         why = f": {error}" if schema == need else f", but {schema}" if schema else ""
     except (ValueError, TypeError, AttributeError):

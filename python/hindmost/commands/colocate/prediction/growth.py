@@ -13,7 +13,7 @@ from hindmost.commands.colocate.prediction.profiles import Array
 from hindmost.commands.colocate.prediction.tail import LEAST_SERVICES, Queue, block_of, mm1, stretch_service
 from hindmost.core.documents import read_text
 from hindmost.core.store.types import Document
-from hindmost.errors import UsageError
+from hindmost.errors import UsageError, unreadable_file
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.runs.intervals import mean_interval
 
@@ -48,12 +48,7 @@ def read_services(path: Path) -> Array:
     try:
         times = np.array([float(line) for line in read_text(path).split()])
     except OSError as error:
-        raise UsageError(
-            "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
-            f"{path} cannot be read: {error.strerror}",
-            hint=f"ls -l {path}",
-            path=str(path),
-        ) from None
+        raise unreadable_file(path, error) from None
     except ValueError:
         raise UsageError(
             "bad-file",
