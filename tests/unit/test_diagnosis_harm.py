@@ -177,7 +177,7 @@ def session(tmp_path):
         yield session
 
 
-def run_diagnosis(host: Host, session, monkeypatch, names, **more):
+def run_diagnosis(host: Host, session, monkeypatch, names, kind=FakeSuspect, **more):
     """Run a diagnosis; return it, the p99 of users before and during it (ms), and the windows."""
     time_ = SimpleNamespace(sleep=host.sleep, monotonic=lambda: host.now_ns / 1e9)
     engine = SimpleNamespace(monotonic_ns=lambda: host.now_ns)
@@ -191,7 +191,7 @@ def run_diagnosis(host: Host, session, monkeypatch, names, **more):
     host.sleep(20.0)
     host.take()
     windows = Windows(host, 0.95, 0.25, 0.06)
-    suspects = Suspects({name: FakeSuspect(host, name) for name in names})
+    suspects = Suspects({name: kind(host, name) for name in names})
     request = DiagnosisRequest(
         Application("x", 1), LatencySource({}, ""), Policy(), pairs=10, window_s=0.25, settle_s=0.06, **more
     )
@@ -235,6 +235,27 @@ def test_an_unrecognised_client_is_not_blamed_and_its_backlog_harms_no_user(sess
     assert result.decision.ruling == "unknown factor"
     assert left_out_codes(result) == {"client": "load-not-tried"}
     assert diagnosis_ms < FAR * anomaly_ms
+
+
+@dataclass
+class StalledOnce(FakeSuspect):
+    """While it is away for the second time, another client's requests are lost, as on a host that stalls."""
+
+    def remove(self) -> None:
+        super().remove()
+        if len(self.host.pauses_ns.get(self.name, [])) == 1:
+            self.host.away.add("client")
+
+    def give_back(self) -> None:
+        super().give_back()
+        self.host.away.discard("client")
+        self.host.missed["client"] = []
+
+
+def test_a_stall_of_the_host_makes_no_suspect_load(session, monkeypatch):
+    host = Host(work_us=500.0, senders={"client": 500.0})
+    result, *_ = run_diagnosis(host, session, monkeypatch, ["innocent"], kind=StalledOnce, normal_us=1_500.0)
+    assert left_out_codes(result) == {}
 
 
 def test_a_cause_is_named_and_users_wait_less_meanwhile(session, monkeypatch):

@@ -134,7 +134,7 @@ class Trial:
 
     def _measure_changed(self, free: bool) -> float:
         seconds = math.inf if free or not self._gentle else FIRST_S
-        sent, usual = 0.0, 0.0
+        sent, usual, few = 0.0, 0.0, False
         while seconds < self.windows.window_s + self.windows.settle_s:
             watch = self.windows.watch()
             with self.session.remove(self.suspect):
@@ -142,10 +142,15 @@ class Trial:
             if self.windows.sent is not None and self.can_send:
                 sent += seconds * self.windows.sent.sum()
                 usual += seconds * self.windows.usual_per_s
-                if seconds > FIRST_S and has_collapsed(sent, usual):
-                    raise SuspectGone("load-not-tried", BRINGS_LOAD, name=self.suspect.name)
+            collapsed = seconds > FIRST_S and has_collapsed(sent, usual)
+            if collapsed and few:
+                raise SuspectGone("load-not-tried", BRINGS_LOAD, name=self.suspect.name)
             self.windows.recover(watch)
-            seconds *= 2
+            if collapsed:
+                # A stall of the host looks the same, so the same time is tried once more.
+                sent, usual, few = 0.0, 0.0, True
+            else:
+                seconds *= 2
         self._gentle = False
         watch = None if free else self.windows.watch()
         with self.session.remove(self.suspect):
