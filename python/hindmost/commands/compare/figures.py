@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from msgspec.structs import asdict
@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 from hindmost._engine import Histogram
 from hindmost.commands.compare.documents import targets as documents
 from hindmost.commands.measure import pictures
+from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.figure_cache import run_figures
 from hindmost.core.run.figures import RunFigures, Totals
 from hindmost.core.run.readings import plan_of
@@ -45,6 +46,13 @@ class ArmFigures:
     totals: Totals = field(default_factory=Totals)
     runs: list[RunFigures] = field(default_factory=list)
 
+    def with_isolated(self, names: Sequence[str]) -> ArmFigures:
+        """Return the figures with isolated latency in place of latency for these percentiles."""
+        columns = dict(self.columns)
+        for name in names:
+            columns[name] = [one.isolated.values[name] for one in self.runs if one.isolated is not None]
+        return replace(self, columns=columns)
+
     def select(self, rounds: Sequence[int]) -> Columns:
         """Return the figures of these rounds alone."""
         places = [self.rounds.index(number) for number in rounds]
@@ -69,6 +77,23 @@ def read_figures(study: Study, rounds: Sequence[int]) -> ArmFigures:
         for name, value in {**run.values["latency"], "sd": moments(run.latency)[1] / 1e3}.items():
             found.columns.setdefault(name, []).append(value)
     return found
+
+
+def decides_isolated(plan: MeasurePlan, by: str) -> bool:
+    """Whether isolated latency decides about the figure `by`; the mean has none."""
+    return plan.decide_on == "isolated" and by != "mean"
+
+
+def figure_text(name: str, isolated: Collection[str]) -> str:
+    """Return the name of a figure in a sentence."""
+    return f"isolated {name}" if name in isolated else name
+
+
+def isolated_names(arms: Iterable[ArmFigures]) -> list[str]:
+    """Return the percentiles whose isolated latency every run of every arm has."""
+    runs = [run for arm in arms for run in arm.runs]
+    sets = [run.isolated.values.keys() if run.isolated is not None else set[str]() for run in runs]
+    return [name for name in (runs[0].values["latency"] if runs else ()) if all(name in one for one in sets)]
 
 
 def summarise(columns: Columns, middle: Middle) -> dict[str, Value]:

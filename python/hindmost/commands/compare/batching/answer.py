@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from hindmost import __version__
 from hindmost._engine import Histogram
@@ -13,6 +14,9 @@ from hindmost.commands.compare.documents import batching as documents
 from hindmost.commands.compare.figures import (
     ArmFigures,
     Columns,
+    decides_isolated,
+    figure_text,
+    isolated_names,
     lowest,
     moments,
     ratio_document,
@@ -43,17 +47,19 @@ def answer(study: Study) -> documents.Batching:
     """
     plan, request = plan_of(study), BatchingRequest.read(study)
     parts = {arm: Study.open(study.folder / arm_name(*arm)) for arm in request.arms}
-    rounds = complete_rounds(list(parts.values()), why_excluded)
+    rounds, figures, isolated = _read(request, parts, isolated=decides_isolated(plan, request.by))
+    if decides_isolated(plan, request.by) and request.by not in isolated:
+        rounds, figures, isolated = _read(request, parts, isolated=False)
     if not rounds.numbers:
         raise no_complete_round(study)
-    rates = [_describe_rate(request, rate, parts, rounds.valid_or_all) for rate in request.rates]
+    rates = [_describe_rate(request, rate, figures, rounds.valid_or_all) for rate in request.rates]
     last = next(iter(parts.values())).run(rounds.valid_or_all[-1])
     assert last is not None
     return documents.Batching(
         schema="hindmost.batching/1",
         version=__version__,
         created=now_utc(),
-        headline=_headline(request, rates, rounds),
+        headline=_headline(request, figure_text(request.by, isolated), rates, rounds),
         study=study.folder.resolve().name,
         target=last.record.target,
         connections=plan.connections,
@@ -63,18 +69,32 @@ def answer(study: Study) -> documents.Batching:
         least_rounds=_least_rounds(request),
         aside={str(number): why.document() for number, why in rounds.excluded.items()},
         rates=rates,
+        isolated=isolated,
     )
+
+
+def _read(
+    request: BatchingRequest, parts: Mapping[tuple[float, Batching], Study], *, isolated: bool
+) -> tuple[CompleteRounds, dict[tuple[float, Batching], ArmFigures], list[str]]:
+    """Return the rounds, the figures of each arm, and the percentiles of isolated latency.
+
+    If `isolated` latency decides, interference excludes no round that has it.
+    """
+    rounds = complete_rounds(list(parts.values()), partial(why_excluded, isolated=isolated))
+    figures = {arm: read_figures(part, rounds.valid_or_all) for arm, part in parts.items()}
+    names = isolated_names(figures.values()) if isolated else []
+    return rounds, {arm: one.with_isolated(names) for arm, one in figures.items()}, names
 
 
 def _describe_rate(
     request: BatchingRequest,
     rate: float,
-    parts: Mapping[tuple[float, Batching], Study],
+    read: Mapping[tuple[float, Batching], ArmFigures],
     counted: Sequence[int],
 ) -> documents.BatchingRate:
     by = request.by
     modes = [mode for rate_, mode in request.arms if rate_ == rate]
-    figures = {mode: read_figures(parts[rate, mode], counted) for mode in modes}
+    figures = {mode: read[rate, mode] for mode in modes}
     arms = [_describe_arm(request, rate, mode, figures) for mode in modes]
     typical = {place: arm.latency_us[by].value for place, arm in enumerate(arms)}
     best = lowest(typical)
@@ -149,11 +169,12 @@ def _least_rounds(request: BatchingRequest) -> int:
 
 def _headline(
     request: BatchingRequest,
+    figure: str,
     rates: Sequence[documents.BatchingRate],
     rounds: CompleteRounds,
 ) -> str:
     least, count = _least_rounds(request), len(rounds.valid)
-    texts = [_describe_best(request.by, rate, enough=count >= least) for rate in rates]
+    texts = [_describe_best(request.by, figure, rate, enough=count >= least) for rate in rates]
     if not count:
         return (
             f"no round counts ({next(iter(rounds.excluded.values()))}); with all rounds: {'; '.join(texts)}"
@@ -166,14 +187,14 @@ def _headline(
     return "; ".join(texts)
 
 
-def _describe_best(by: str, rate: documents.BatchingRate, *, enough: bool) -> str:
+def _describe_best(by: str, figure: str, rate: documents.BatchingRate, *, enough: bool) -> str:
     at = numbers.rate(rate.rate_per_s)
     if rate.best is None:
-        return f"at {at} no batching mode has a finite {by}"
+        return f"at {at} no batching mode has a finite {figure}"
     arm = rate.sides[rate.best]
     value = arm.latency_us[by].value
     assert value is not None
-    text = f"at {at} {_mode_name(arm.batching)} has the lowest {by}, {numbers.latency(value)}"
+    text = f"at {at} {_mode_name(arm.batching)} has the lowest {figure}, {numbers.latency(value)}"
     for base, table in arm.against.items():
         one = table.get(by)
         if one is not None and one.ratio.value is not None:

@@ -8,6 +8,7 @@ from hindmost.commands.compare.arms import Arm, announce, make_rounds
 from hindmost.commands.compare.batching.answer import answer
 from hindmost.commands.compare.batching.request import BatchingRequest, arm_name
 from hindmost.commands.compare.documents.batching import Batching
+from hindmost.commands.compare.figures import decides_isolated
 from hindmost.commands.compare.view.batching import view
 from hindmost.core.exits import Exit
 from hindmost.core.fleet.opening import fleet_of
@@ -34,7 +35,8 @@ def run(study: Study, talk: Talk) -> Batching:
         arms: dict[str, Arm] = {}
         for arm in request.arms:
             name, own = arm_name(*arm), request.plan_of(*arm)
-            arms[name] = Arm(open_part(study, study.folder / name, own), own, target, fleet)
+            part = open_part(study, study.folder / name, own)
+            arms[name] = Arm(part, own, target, fleet, isolated=decides_isolated(own, request.by))
         make_rounds(arms, f"{plan.seed} batching", plan, talk)
     return answer(study)
 

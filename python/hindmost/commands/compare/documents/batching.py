@@ -8,6 +8,8 @@
 
 from typing import Literal
 
+import msgspec
+
 from hindmost.commands.compare.documents.targets import Ratio, Word
 from hindmost.core.store.estimates import Value
 from hindmost.core.store.measure.batches import Sizes
@@ -58,7 +60,8 @@ class BatchingRate(Document):
 class Batching(Document):
     """The result of ``hindmost compare --batch``.
 
-    ``aside``: excluded rounds, and why; ``least_rounds``: rounds needed at least to separate the modes.
+    ``isolated``: percentiles that are of isolated latency, in all modes. ``aside``: excluded rounds, and why;
+    ``least_rounds``: rounds needed at least to separate the modes.
     """
 
     schema: Literal["hindmost.batching/1"]
@@ -74,3 +77,4 @@ class Batching(Document):
     least_rounds: Count
     aside: dict[str, Note]
     rates: list[BatchingRate]
+    isolated: list[Label] = msgspec.field(default_factory=list)

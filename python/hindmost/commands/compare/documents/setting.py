@@ -7,6 +7,8 @@
 
 from typing import Any, Literal
 
+import msgspec
+
 from hindmost.core.store.estimates import Value
 from hindmost.core.store.measure.figures import Curve
 from hindmost.core.store.types import Count, Document, Label, Note, Number
@@ -52,6 +54,8 @@ class Stage(Document):
 class Trial(Document):
     """The result of ``hindmost compare --set``.
 
+    ``isolated``: percentiles that are of isolated latency, in all levels.
+
     ``verdict``: ``set`` if a level is significantly lower than the present one; ``leave`` if every other
     level is shown to lower the figure by less than 5 %, if at all. ``best``: index of the level with the
     lowest figure; ``keep``: the same if it is significantly lower than the present one. ``aside``: excluded
@@ -77,3 +81,4 @@ class Trial(Document):
     keep: Count | None
     comparisons: Count
     stages: list[Stage]
+    isolated: list[Label] = msgspec.field(default_factory=list)

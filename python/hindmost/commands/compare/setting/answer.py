@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from msgspec.structs import replace
@@ -11,7 +13,16 @@ from msgspec.structs import replace
 from hindmost import __version__
 from hindmost.commands.compare.arms import why_excluded
 from hindmost.commands.compare.documents import setting as documents
-from hindmost.commands.compare.figures import ArmFigures, Columns, lowest, read_figures, summarise
+from hindmost.commands.compare.figures import (
+    ArmFigures,
+    Columns,
+    decides_isolated,
+    figure_text,
+    isolated_names,
+    lowest,
+    read_figures,
+    summarise,
+)
 from hindmost.commands.compare.rounds import MARGIN, complete_rounds, no_complete_round
 from hindmost.commands.compare.setting.request import SettingRequest
 from hindmost.commands.compare.view.levels import format_ratio
@@ -36,26 +47,15 @@ def answer(study: Study) -> documents.Trial:
         If no round is complete.
     """
     request = SettingRequest.read(study)
-    stages: list[tuple[tuple[int, ...], list[int]]] = []
-    counted_first = 0
-    excluded: dict[str, Note] = {}
-    for stage, places in enumerate(request.stages):
-        numbers_of_stage = range(stage * STAGE, (stage + 1) * STAGE)
-        rounds = complete_rounds(_parts(study, places), why_excluded, numbers_of_stage)
-        excluded |= {label_round(number): why for number, why in rounds.excluded.items()}
-        if stage == 0:
-            counted_first = len(rounds.valid)
-        stages.append((places, rounds.valid if stage else rounds.valid_or_all))
-    if not stages[0][1]:
-        raise no_complete_round(study)
-    stages = [(places, rounds) for places, rounds in stages if rounds]
-    tried = 1 + max(place for places, _ in stages for place in places)
-    figures = [
-        read_figures(part, [one for places, rounds in stages if place in places for one in rounds])
-        for place, part in enumerate(_parts(study, range(tried)))
-    ]
-    levels = [describe_level(request, place, figures) for place in range(tried)]
-    best = best_level(levels, request.by, one_stage=len(stages) == 1)
+    by_isolated, isolated = decides_isolated(request.plan, request.by), list[str]()
+    rounds = _read(study, request, isolated=by_isolated)
+    if by_isolated and request.by in (names := isolated_names(rounds.figures)):
+        isolated = names
+    elif by_isolated:
+        rounds = _read(study, request, isolated=False)
+    figures = [one.with_isolated(isolated) for one in rounds.figures]
+    levels = [describe_level(request, place, figures) for place in range(len(figures))]
+    best = best_level(levels, request.by, one_stage=len(rounds.stages) == 1)
     document = documents.Trial(
         schema="hindmost.trial/1",
         version=__version__,
@@ -67,16 +67,55 @@ def answer(study: Study) -> documents.Trial:
         rate_per_s=request.plan.rate_per_s,
         knob=dict(request.what),
         by=request.by,
-        rounds=counted_first,
-        aside={name: why.document() for name, why in excluded.items()},
+        isolated=isolated,
+        rounds=rounds.counted_first,
+        aside={name: why.document() for name, why in rounds.excluded.items()},
         levels=levels,
         best=best,
         keep=level_to_keep(levels, best, request.by),
         comparisons=request.comparisons,
-        stages=[documents.Stage(levels=list(places), rounds=len(rounds)) for places, rounds in stages],
+        stages=[
+            documents.Stage(levels=list(places), rounds=len(counted)) for places, counted in rounds.stages
+        ],
     )
     document = replace(document, verdict=decide(document))
     return replace(document, headline=_headline(document))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """The rounds that count.
+
+    ``stages``: places of the levels and numbers of the rounds, by stage. ``figures``: by place of the level.
+    """
+
+    stages: list[tuple[tuple[int, ...], list[int]]]
+    counted_first: int
+    excluded: dict[str, Note]
+    figures: list[ArmFigures]
+
+
+def _read(study: Study, request: SettingRequest, *, isolated: bool) -> _Rounds:
+    """Read the rounds; if `isolated` latency decides, interference excludes none that has it."""
+    stages: list[tuple[tuple[int, ...], list[int]]] = []
+    counted_first, excluded = 0, dict[str, Note]()
+    for stage, places in enumerate(request.stages):
+        numbers_of_stage = range(stage * STAGE, (stage + 1) * STAGE)
+        why = partial(why_excluded, isolated=isolated)
+        rounds = complete_rounds(_parts(study, places), why, numbers_of_stage)
+        excluded |= {label_round(number): note for number, note in rounds.excluded.items()}
+        if stage == 0:
+            counted_first = len(rounds.valid)
+        stages.append((places, rounds.valid if stage else rounds.valid_or_all))
+    if not stages[0][1]:
+        raise no_complete_round(study)
+    stages = [(places, rounds) for places, rounds in stages if rounds]
+    tried = 1 + max(place for places, _ in stages for place in places)
+    figures = [
+        read_figures(part, [one for places, rounds in stages if place in places for one in rounds])
+        for place, part in enumerate(_parts(study, range(tried)))
+    ]
+    return _Rounds(stages, counted_first, excluded, figures)
 
 
 def folder_name(place: int) -> str:
@@ -179,19 +218,21 @@ def _headline(doc: documents.Trial) -> str:
         why = next(iter(doc.aside.values())).text
         return f"no round of {setting} counts: {why}"
     if best is None:
-        return f"no level of {setting} has a finite {by}"
+        return f"no level of {setting} has a finite {figure_text(by, doc.isolated)}"
     one = levels[best].against.get(by)
     ratio = "" if one is None else f" ({format_ratio(one.ratio)} of {present})"
-    figure = f"{by} {numbers.latency(_value(levels[best], by))}{ratio}"
+    named = figure_text(by, doc.isolated)
+    figure = f"{named} {numbers.latency(_value(levels[best], by))}{ratio}"
     text = {
         "set": f"set {setting} to {levels[best].level}: {figure}",
-        "leave": f"leave {setting} at {present}: no level lowers {by} by more than {numbers.percent(MARGIN)}",
+        "leave": f"leave {setting} at {present}: no level lowers {named} by more than"
+        f" {numbers.percent(MARGIN)}",
         "undecided": f"not decided: lowest so far is {setting} {levels[best].level}, {figure}",
     }[doc.verdict]
     conflicts = conflicting_levels(levels, by)
     changes = {one.level: one.against for one in levels if one.level in conflicts}
     warnings = [
-        f"{level} has a {one['mean'].change} mean and a {one[by].change} {by}"
+        f"{level} has a {one['mean'].change} mean and a {one[by].change} {named}"
         for level, one in changes.items()
     ]
     return "; ".join([text, *warnings])

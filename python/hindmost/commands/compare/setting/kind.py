@@ -7,6 +7,7 @@ from pathlib import Path
 from hindmost.commands.attribute.apply import set_knob
 from hindmost.commands.compare.arms import Arm, Level, announce, make_rounds
 from hindmost.commands.compare.documents.setting import Trial
+from hindmost.commands.compare.figures import decides_isolated
 from hindmost.commands.compare.setting.answer import STAGE, answer, folder_name
 from hindmost.commands.compare.setting.request import NEAR_BEST, SettingRequest
 from hindmost.commands.compare.view.setting import view
@@ -72,7 +73,15 @@ def _make_stage(study: Study, request: SettingRequest, stage: int, talk: Talk, f
     for place in request.stages[stage]:
         level = request.levels[place]
         part = open_part(study, study.folder / folder_name(place), plan)
-        arms[level] = Arm(part, plan, target, fleet, [Level(request.what, knob, level)], first=stage * STAGE)
+        arms[level] = Arm(
+            part,
+            plan,
+            target,
+            fleet,
+            [Level(request.what, knob, level)],
+            first=stage * STAGE,
+            isolated=decides_isolated(plan, request.by),
+        )
     make_rounds(arms, f"{plan.seed} trial" + (f" {stage}" if stage else ""), plan, talk)
 
 

@@ -9,6 +9,7 @@ from hindmost.commands.compare.documents.batching import Batching, BatchingRate,
 from hindmost.commands.compare.view import batching_charts as charts
 from hindmost.commands.compare.view.levels import (
     describe_excluded,
+    describe_isolated,
     figure_name,
     format_ratio,
     list_excluded,
@@ -40,6 +41,7 @@ def view(doc: Batching) -> View:
                 Section(f"At {name} on {connections}", [*_at_rate(doc, rate)], f"rate-{number}")
                 for number, (name, rate) in enumerate(zip(names, doc.rates, strict=True), 1)
             ),
+            *describe_isolated(doc.isolated),
             *list_excluded(describe_excluded(doc.aside)),
             Section("By rate", [*_by_rate(doc, names)]),
         ],

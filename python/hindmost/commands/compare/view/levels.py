@@ -19,6 +19,14 @@ def list_excluded(rounds: Sequence[str]) -> Iterator[Block]:
         yield Details("Excluded rounds", [Items([Item(one) for one in rounds])])
 
 
+def describe_isolated(names: Sequence[str]) -> Iterator[Block]:
+    """Yield which percentiles are of isolated latency."""
+    if names:
+        yield Text(
+            f"{', '.join(names)}: isolated latency, without interference; mean and sd: latency", "muted"
+        )
+
+
 def describe_excluded(aside: Mapping[str, Note]) -> list[str]:
     """Return each excluded round with its reason."""
     return [f"round {number}: {why.text}" for number, why in aside.items()]

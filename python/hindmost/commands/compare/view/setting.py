@@ -8,6 +8,7 @@ from hindmost.commands.compare.documents.setting import Level, Trial
 from hindmost.commands.compare.view import setting_charts as charts
 from hindmost.commands.compare.view.levels import (
     describe_excluded,
+    describe_isolated,
     figure_name,
     format_ratio,
     list_excluded,
@@ -53,6 +54,7 @@ def view(doc: Trial) -> View:
                         f" level, over rounds, {intervals}, by signed ranks",
                         "muted",
                     ),
+                    *describe_isolated(doc.isolated),
                     *list_excluded(describe_excluded(doc.aside)),
                     Chart(partial(charts.ratio_by_level, doc), f"{ratios}."),
                     *(
