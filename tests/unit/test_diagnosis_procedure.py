@@ -68,6 +68,10 @@ class World:
     def watch(self) -> None:
         """Do nothing: test_diagnosis_harm.py tests users who wait."""
 
+    def watch_probe(self, seconds: float, sample) -> list[float]:
+        """Return no latency: test_diagnosis_upstream.py tests backends."""
+        return []
+
     def stay(self, seconds: float, watch: None) -> None:
         assert seconds > 0.0
 

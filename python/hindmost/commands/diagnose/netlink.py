@@ -13,7 +13,7 @@ from dataclasses import dataclass
 _HEADER, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, _NLM_F_DUMP, _NETLINK_SOCK_DIAG = 20, 0x1, 0x300, 4
 _CLONE_NEWNET = 0x40000000
-_TCP_REQUEST, _TCP_REPLY = struct.Struct("=BBBBI48x"), struct.Struct("=4xHH36xQ16xI")
+_TCP_REQUEST, _TCP_REPLY = struct.Struct("=BBBBI48x"), struct.Struct("=4xHH16x16s4xQ16xI")
 _INET_DIAG_INFO = 2
 
 
@@ -70,6 +70,8 @@ class TcpSocket:
     inode: int
     cookie: int
     """Unique among all sockets since boot."""
+    peer: str
+    """Remote address."""
     info: bytes
     """``struct tcp_info``, if requested."""
 
@@ -84,10 +86,16 @@ def tcp_sockets(link: socket.socket, states: int) -> Iterator[TcpSocket]:
     for family in (socket.AF_INET, socket.AF_INET6):
         ask = _TCP_REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 0, states)
         for message in dump_sockets(link, ask):
-            here, there, cookie, inode = _TCP_REPLY.unpack_from(message)
+            here, there, address, cookie, inode = _TCP_REPLY.unpack_from(message)
             named = dict(attributes(message[_TCP_REPLY.size :]))
+            peer = socket.inet_ntop(family, address[: 4 if family == socket.AF_INET else 16])
             yield TcpSocket(
-                socket.ntohs(here), socket.ntohs(there), inode, cookie, named.get(_INET_DIAG_INFO, b"")
+                socket.ntohs(here),
+                socket.ntohs(there),
+                inode,
+                cookie,
+                peer,
+                named.get(_INET_DIAG_INFO, b""),
             )
 
 

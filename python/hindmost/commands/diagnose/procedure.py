@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 
 from msgspec import UNSET
 
@@ -15,6 +16,7 @@ from hindmost.commands.diagnose.metrics import MetricRates
 from hindmost.commands.diagnose.request import DiagnosisRequest, DiagnosisResult
 from hindmost.commands.diagnose.stages import run_stages
 from hindmost.commands.diagnose.suspects import Suspects, find_suspects
+from hindmost.commands.diagnose.upstream import find_slow_upstream
 from hindmost.commands.diagnose.windows import Windows
 from hindmost.commands.watch.probe import limit_probe_rate, start_probe
 from hindmost.core.interventions.changes import Intervention, Sham
@@ -86,6 +88,11 @@ def _search(
     every: dict[str, Intervention] = {"sham": Sham(), **suspects.tried}
     with _journal_all(session, every):
         first = _try_first(request, session, windows, suspects, every, say)
+    if request.normal_us is not None and first.decision.ruling in ("unknown factor", "inconclusive"):
+        assert request.application.pid is not None
+        say("no suspect was named: looking at the backends")
+        if note := find_slow_upstream(request.application.pid, windows, request.normal_us):
+            first.decision = replace(first.decision, ruling="unknown factor", leader=None, note=note)
     leader = next((arm for arm in first.decision.arms if arm.name == first.decision.leader), None)
     if first.decision.ruling != "cause" or leader is None:
         return first

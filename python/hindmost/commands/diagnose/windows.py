@@ -13,6 +13,8 @@ from hindmost.commands.diagnose.harm import Bound
 from hindmost.errors import TargetError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from hindmost.commands.diagnose.demand import Requests, Work
@@ -26,6 +28,7 @@ DRAIN_S = 2.0
 MOST_SILENT = 3
 """Consecutive windows without any reply after which the application counts as dead."""
 PAUSE_S = 0.01
+SAMPLE_S = 0.002
 
 
 @dataclass(slots=True)
@@ -94,6 +97,17 @@ class Windows:
     def usual_per_s(self) -> float:
         """Segments and connections per second that the application received in unchanged windows."""
         return float(np.mean(self._usual)) if self._usual else 0.0
+
+    def watch_probe(self, seconds: float, sample: Callable[[], None]) -> list[float]:
+        """Call `sample` as often as the probe is read, for `seconds`; return the probe's latencies, µs."""
+        latencies_us: list[float] = []
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            sample()
+            each, _, _ = self._take(None)
+            latencies_us += [latency / 1e3 for _, latency in each]
+            time.sleep(SAMPLE_S)
+        return latencies_us
 
     def recover(self, watch: Watch | None) -> None:
         """Let users recover after a change was undone.
