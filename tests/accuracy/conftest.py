@@ -6,12 +6,14 @@ is reported separately from passed and skipped tests.
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from measuring import PR_SET_CHILD_SUBREAPER
 
 from tests.accuracy import counters, limits, table
 from tests.accuracy.claims import SESSION, UNDECIDED, Claim
@@ -38,7 +40,11 @@ def check() -> HostActivity:
 
 @pytest.fixture(scope="session")
 def host() -> Host:
-    """One host for all claims: they share its time limit for waiting."""
+    """One host for all claims: they share its time limit for waiting.
+
+    Programs of a claim that outlive their parents become children of this process, and so count as its own.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     return Host(observe, check)
 
 

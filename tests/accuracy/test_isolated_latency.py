@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from pathlib import Path
 
@@ -20,7 +21,15 @@ from tests.accuracy.judging import Finding
 SHARE, SPELL_MS = 0.1, 3.0
 CLOSE = {"p50": 0.1, "p95": 0.1, "p99": 0.15}
 """The sentinel wakes every millisecond. Shorter interruptions remain and raise the p99 by 5 to 10 %."""
-PAIRS, SECONDS = 4, 3.0
+PAIRS, SECONDS = 8, 3.0
+COARSE = 0.5
+"""A standard error of the median ratio above this part of the tolerance decides nothing."""
+
+
+def median_error(values: list[float]) -> float:
+    """Return the standard error of a median of normal values, from their quartiles."""
+    low, _, high = statistics.quantiles(values, n=4)
+    return 1.253 * (high - low) / 1.349 / math.sqrt(len(values))
 
 
 def compare_pairs(place: Path, cpu_index: int) -> Finding:
@@ -37,22 +46,19 @@ def compare_pairs(place: Path, cpu_index: int) -> Finding:
                 for share in (0.0, SHARE)
             ]
         )
-    ratios = {
-        name: statistics.median(
-            isolated_of([stolen], name) / isolated_of([alone], name) for alone, stolen in pairs
-        )
+    by_pair = {
+        name: [isolated_of([stolen], name) / isolated_of([alone], name) for alone, stolen in pairs]
         for name in QUANTILES
     }
+    ratios = {name: statistics.median(values) for name, values in by_pair.items()}
     ratio_text = ", ".join(f"{name} {ratio:.3f}" for name, ratio in ratios.items())
     close = all(abs(ratios[name] - 1.0) < CLOSE[name] for name in QUANTILES)
-    # The runs without interference show how well this host repeats itself, which limits the precision.
-    alone = {name: [isolated_of([pair[0]], name) for pair in pairs] for name in QUANTILES}
-    spread = {name: statistics.quantiles(values, n=4) for name, values in alone.items()}
-    coarse = any(high > low * (1.0 + CLOSE[name]) for name, (low, _, high) in spread.items())
-    ranges = ", ".join(f"{name} {min(values):.0f} to {max(values):.0f} us" for name, values in alone.items())
+    errors = {name: median_error(values) for name, values in by_pair.items()}
+    coarse = any(errors[name] > COARSE * CLOSE[name] for name in QUANTILES)
+    error_text = ", ".join(f"{name} {error:.3f}" for name, error in errors.items())
     return Finding(
         close,
-        f"isolated over undisturbed, median of {PAIRS} pairs: {ratio_text}; the undisturbed: {ranges}",
+        f"isolated over undisturbed, median of {PAIRS} pairs: {ratio_text}; standard errors: {error_text}",
         coarse,
     )
 

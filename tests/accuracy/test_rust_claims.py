@@ -32,7 +32,7 @@ CLAIMS = {
         "known_answers::sojourn_times_agree_with_queueing_theory",
         "sockets::deterministic_service_times_are_kept",
     ],
-    "instances": [
+    "clients": [
         "embedded_server::a_warm_up_ends_soon_after_its_minimum",
         "overload::measured_throughput_does_not_exceed_a_slow_servers_capacity",
         "real_servers::few_requests_are_resent_to_a_server_that_limits_keep_alive",

@@ -53,6 +53,8 @@ class Daemons:
         self.includes: dict[str, Path] = {}
         """Files that an operator includes into Hadoop's, by site: capacity, core, hdfs, yarn. They take precedence."""
         self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.prefix: list[str] = []
+        """Words before the command of each program, such as `nice`."""
 
     def start(
         self, name: str, main: str, settings: dict[str, object], *arguments: str, tests: bool = False
@@ -86,7 +88,7 @@ class Daemons:
         home = str(Path(shutil.which("java") or "java").resolve().parents[1])
         with (self.folder / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
-                ["timeout", "-k", "5", "600", *command],
+                ["timeout", "-k", "5", "600", *self.prefix, *command],
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,

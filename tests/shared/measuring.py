@@ -249,7 +249,7 @@ def hindmost(
     *arguments: object, study: Path = Path("none"), timeout_s: float = 150.0, **options: Any
 ) -> Answer:
     """Run `hindmost ARGUMENTS` to its end."""
-    return finish(start(*arguments, **options), study)
+    return finish(start(*arguments, **options), study, timeout_s)
 
 
 def measure(target: str, out: Path, *extra: object, **options: Any) -> Answer:
