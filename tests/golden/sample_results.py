@@ -628,6 +628,17 @@ def with_messages() -> dict[str, Any]:
     return out
 
 
+def with_sessions() -> dict[str, Any]:
+    """Return ten runs of sessions with think times, some of which failed."""
+    out = valid(seed=7)
+    for run in out["runs"]:
+        run["session_us"] = {label: 4e6 + 3.0 * us for label, us in run["latency_us"].items()}
+    values = {label: [run["session_us"][label] for run in out["runs"]] for label in out["latency_us"]}
+    out["session_us"] = {label: figure(each) for label, each in values.items()}
+    out["sessions"] = {"begun": 5_000, "completed": 4_950, "failed": 45, "cut_off": 5}
+    return out
+
+
 def typed(document: dict[str, Any]) -> Measure:
     """Return a sample, which may be changed, as its type."""
     return msgspec.convert(document, Measure)
@@ -643,4 +654,5 @@ SAMPLES = {
     "hostile": hostile,
     "stolen": with_steal,
     "streamed": with_messages,
+    "sessions": with_sessions,
 }

@@ -117,6 +117,8 @@ NEWER = (
     "first_message_us",
     "message_gap_us",
     "messages",
+    "session_us",
+    "sessions",
     "batches",
     "endpoints",
     "over_runs",

@@ -143,16 +143,19 @@ def test_limits_on_shares_of_requests_use_the_counts(counts, text, result):
         ("first p50<1ms", "held"),
         ("gap p99<100us", "held"),
         ("gap p99<50us", "crossed"),
+        ("session p99<1s", "held"),
+        ("session p50<100us", "crossed"),
         ("p99<500us", "held"),
     ],
 )
-def test_limits_on_messages_are_judged_by_their_own_times(text, result):
+def test_limits_on_messages_and_sessions_are_judged_by_their_own_times(text, result):
     document = measure_document()
     document.runs[:] = [
         replace(
             one,
             first_message_us={label: 4.0 * us for label, us in one.latency_us.items()},
             message_gap_us={label: 0.2 * us for label, us in one.latency_us.items()},
+            session_us={label: 9.0 * us for label, us in one.latency_us.items()},
         )
         for one in document.runs
     ]

@@ -33,6 +33,7 @@ from hindmost.errors import UsageError
         ("p99[GET /a?b=[1],<2>] < 5ms", "p99[GET /a?b=[1],<2>]", 5_000.0, "us", False),
         ("failed[checkout]<1%", "failed[checkout]", 0.01, "share", False),
         ("first p99<200ms", "first p99", 200_000.0, "us", False),
+        ("session p95<8s", "session p95", 8_000_000.0, "us", False),
         ("gap mean < 5ms", "gap mean", 5_000.0, "us", False),
     ],
 )
@@ -133,6 +134,18 @@ def test_limits_on_messages_need_their_times():
         check_limits(plan, terms)
     streamed = plan.model_copy(update={"stream": True})
     assert check_limits(streamed, terms) is streamed
+
+
+def test_limits_on_sessions_need_sessions():
+    terms = parse_limits(["session p95<2s"])
+    workload: dict[str, object] = {"kind": "http", "paths": ["/", "/a"]}
+    plan = MeasurePlan(target="http://h/", rate_per_s=10.0, workload=workload)
+    with raises(UsageError, "missing-argument", option="--workload", value="session p95<2s"):
+        check_limits(plan, terms)
+    workload["session"] = {"think_s": 1.0}
+    with_sessions = plan.model_copy(update={"workload": workload})
+    assert with_sessions.think_s == 1.0
+    assert check_limits(with_sessions, terms) is with_sessions
 
 
 def test_a_request_outside_the_workload_is_refused():

@@ -196,6 +196,15 @@ def test_replies_without_a_message_are_noted(empty, level):
         assert reasons(runs=runs)["empty-replies"].values == {"count": 20, "share": pytest.approx(0.01)}
 
 
+@each_row(("cut_off", "level"), [(0, None), (1, None), (2, "note")])
+def test_sessions_that_the_end_cuts_off_are_noted_above_one_percent(cut_off, level):
+    sessions = {"begun": 100, "completed": 100 - cut_off, "failed": 0, "cut_off": cut_off}
+    runs = ten(clients=lambda: [client(0, sessions=sessions), client(1, sessions=sessions)])
+    assert levels("cut-sessions", runs=runs) == level
+    if level:
+        assert reasons(runs=runs)["cut-sessions"].values == {"count": 40, "share": pytest.approx(0.02)}
+
+
 def test_a_wide_interval_is_inconclusive_for_its_percentiles():
     runs = [run(n, latency={"p99.9": 50.0 + 40.0 * (n % 3)}) for n in range(1, 11)]
     wide = Decision(True, False, "p99.9 is known to ±60 % after 10 runs", None, 10, "p99.9", 0.6)

@@ -1,6 +1,6 @@
 //! Checks for contradictions in a plan. An error names the field, its value and the expected value.
 
-use hindmost_arrivals::{ParameterError, Schedule};
+use hindmost_arrivals::{Law, ParameterError, Schedule};
 use hindmost_clock::Rate;
 
 use hindmost_wire::Protocol;
@@ -111,7 +111,22 @@ impl Plan {
                 "omitted: each connection carries a given number of requests, and redirections add some";
             return Err(refuse("workload.follow", "given", must));
         }
+        if self.workload.session().is_some() {
+            self.check_sessions()?;
+        }
         self.workload.check()
+    }
+
+    /// Check that sessions arrive by a law: in an open loop, and not at the times of a trace.
+    fn check_sessions(&self) -> Result<(), PlanError> {
+        let must = match &self.load {
+            Load::Closed { .. } => "omitted in a closed loop: sessions arrive at their scheduled times",
+            Load::Open { arrivals: Law::Trace(_), .. } => {
+                "omitted with a replayed trace, which has the times of requests and not of sessions"
+            }
+            Load::Open { .. } => return Ok(()),
+        };
+        Err(refuse("workload.session", "given", must))
     }
 
     /// Check the workload for what HTTP/2 does not support and what gRPC decides by itself.

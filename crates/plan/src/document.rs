@@ -145,9 +145,16 @@ impl Load {
         }
     }
 
+    /// Whether one worker's number of arrivals per interval follows from the arrival law alone.
+    fn counts_are_known(&self) -> bool {
+        self.schedule().is_none() && self.arrivals().part_dispersion().is_some()
+    }
+}
+
+impl Plan {
     /// Whether one worker's number of scheduled requests per interval follows from the arrival law alone.
     pub fn counts_are_known(&self) -> bool {
-        self.schedule().is_none() && self.arrivals().part_dispersion().is_some()
+        self.load.counts_are_known() && self.workload.session().is_none()
     }
 }
 

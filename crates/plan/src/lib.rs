@@ -23,8 +23,8 @@ pub use target::{Sharding, Target, Tls};
 pub use workload::{
     kinds, parts, Body, Codes, Command, Commands, Data, Dns, DnsQuery, DnsType, Escape, Extreme, Field,
     HotSet, Http, HttpRequest, HttpVersion, KeyNames, KeyValue, Lognormal, Message, Messages, Normal, Order,
-    Popularity, Ranks, Raw, RawRequest, ReplyCheck, Rows, Size, Sql, Statement, TemplatePart, Until,
-    WeightedKind, Words, Workload, MOST_REPLY_CHECKS,
+    Popularity, Ranks, Raw, RawRequest, ReplyCheck, Rows, Session, Size, Sql, Statement, TemplatePart,
+    ThinkLaw, ThinkTimes, Until, WeightedKind, Words, Workload, MOST_REPLY_CHECKS,
 };
 
 /// The schema name of every plan.

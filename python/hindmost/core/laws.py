@@ -81,8 +81,8 @@ class Law:
     cumulants: tuple[float, float, float, float] | None
     gaps: bool
 
-    def with_schedule(self) -> Law:
-        """Return the same law at a rate that changes. None of its properties are known then."""
+    def without_properties(self) -> Law:
+        """Return the law without its properties, as at a rate that changes or for requests in sessions."""
         return replace(self, dispersion=None, part_dispersion=None, cumulants=None, gaps=False)
 
     def below(self, x: Iterable[float]) -> list[float]:

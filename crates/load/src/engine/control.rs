@@ -39,6 +39,12 @@ impl Timeline {
     pub(crate) fn calibrates(&self, scheduled: Nanos) -> bool {
         scheduled >= self.calibrate && scheduled < self.measure
     }
+
+    /// Whether a session that began at `begun` is measured: in the first half of the measurement, so that each has
+    /// the other half to end. Later ones would be measured only if they are short.
+    pub(crate) fn measures_session(&self, begun: Nanos) -> bool {
+        begun >= self.measure && begun.0 < self.measure.0.midpoint(self.end.0)
+    }
 }
 
 /// Phase boundaries and the abort flag, set by the coordinator and read by its workers.

@@ -72,7 +72,8 @@ impl Protocol for Raw {
         let format_of =
             |name: &String| raw.requests.iter().find(|one| one.name == *name).map(ReplyFormat::new);
         Self {
-            list: List::new(plan.seed, &raw.weighted_kinds(), raw.data.as_ref()),
+            list: List::new(plan.seed, &raw.weighted_kinds(), raw.data.as_ref())
+                .in_sessions(raw.session.is_some()),
             sends: raw.requests.iter().map(|one| send(one, raw)).collect(),
             replies: kinds.iter().filter_map(format_of).collect(),
         }

@@ -10,6 +10,7 @@ mod recorder;
 mod records;
 mod row;
 mod series;
+mod sessions;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -22,4 +23,5 @@ pub use recorder::Recorder;
 pub use records::{EndpointRecord, KindRecord, SECTIONS};
 pub use row::{Place, Row, Status};
 pub use series::{Series, Window, WindowRecorder};
+pub use sessions::{SessionCounts, SessionRecord};
 pub use wire::{StampCounts, Wire, WireRecord};

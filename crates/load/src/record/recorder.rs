@@ -7,8 +7,8 @@ use rand::Rng;
 
 use super::records::SECTIONS;
 use super::{
-    Connects, EndpointRecord, Gaps, KindRecord, LiveCounters, MessageRecord, Messages, Row, StampCounts,
-    Status, Wire, WireRecord,
+    Connects, EndpointRecord, Gaps, KindRecord, LiveCounters, MessageRecord, Messages, Row, SessionRecord,
+    StampCounts, Status, Wire, WireRecord,
 };
 use crate::protocol::CODES;
 use crate::random::Random;
@@ -41,6 +41,8 @@ pub struct Recorder {
     pub gaps: Gaps,
     /// Gaps between scheduled times, if their arrival law is not known.
     pub scheduled_gaps: Option<Gaps>,
+    /// Sessions, if the requests form any; set after the load.
+    pub sessions: Option<SessionRecord>,
     /// Counts of stamps.
     pub stamps: StampCounts,
     /// The uniform sample.
@@ -75,6 +77,7 @@ impl Recorder {
             endpoints: Vec::new(),
             gaps: Gaps::default(),
             scheduled_gaps: None,
+            sessions: None,
             stamps: StampCounts::default(),
             sample: UniformSample::new(keep.samples as usize),
             worst: Worst::new(keep.worst as usize),
@@ -171,6 +174,9 @@ impl Recorder {
         self.gaps.merge(&other.gaps);
         if let (Some(mine), Some(theirs)) = (&mut self.scheduled_gaps, &other.scheduled_gaps) {
             mine.merge(theirs);
+        }
+        if let Some(theirs) = &other.sessions {
+            self.sessions.get_or_insert_with(SessionRecord::default).merge(theirs);
         }
         self.stamps.add(&other.stamps);
         self.sample.merge(&other.sample);

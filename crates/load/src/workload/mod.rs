@@ -61,7 +61,7 @@ pub enum Requests {
     Listed {
         /// The list.
         list: List,
-        /// Number of the next request.
+        /// Number of the next request, or session.
         next: u32,
         /// Number of workers of all clients.
         step: u32,
@@ -85,12 +85,20 @@ impl Requests {
             },
             listed => {
                 let (list, data) = listed.weighted_kinds().unwrap_or_default();
-                Self::Listed { list: List::new(plan.seed, &list, data), next: part.index, step: part.of }
+                let list = List::new(plan.seed, &list, data).in_sessions(listed.session().is_some());
+                Self::Listed { list, next: part.index, step: part.of }
             }
         }
     }
 
-    /// Draw the next request.
+    /// Return request number `item` of a list.
+    #[inline]
+    pub fn listed(&self, item: u32) -> Request {
+        let kind = if let Self::Listed { list, .. } = self { list.kind(item) } else { Kind::GET };
+        Request { kind, item, value_bytes: 0 }
+    }
+
+    /// Draw the next request, or the first request of the next session.
     #[inline]
     pub fn draw(&mut self) -> Request {
         match self {
@@ -103,7 +111,7 @@ impl Requests {
                 Request { kind: Kind::SET, item, value_bytes }
             }
             Self::Listed { list, next, step } => {
-                let item = *next;
+                let item = next.wrapping_mul(list.session_length());
                 *next = next.wrapping_add(*step);
                 Request { kind: list.kind(item), item, value_bytes: 0 }
             }

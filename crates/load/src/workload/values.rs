@@ -43,6 +43,8 @@ pub struct List {
     rows: usize,
     order: Order,
     in_turn: bool,
+    /// Number of requests of a session; 1 without sessions.
+    session: u32,
 }
 
 impl List {
@@ -66,6 +68,7 @@ impl List {
             rows,
             order: data.map(|data| data.order).unwrap_or_default(),
             in_turn: false,
+            session: 1,
         }
     }
 
@@ -76,6 +79,19 @@ impl List {
         self
     }
 
+    /// Make sessions of all entries in their order, which share a data row. Request `i` of session number `n` is
+    /// request number `n * length + i`.
+    #[must_use]
+    pub fn in_sessions(mut self, on: bool) -> Self {
+        (self.in_turn, self.session) = if on { (true, self.upto.len() as u32) } else { (self.in_turn, 1) };
+        self
+    }
+
+    /// Return the number of requests of a session; 1 without sessions.
+    pub fn session_length(&self) -> u32 {
+        self.session
+    }
+
     /// Return the values of request number `item`.
     #[inline]
     pub fn values(&self, item: u32) -> Values {
@@ -83,8 +99,12 @@ impl List {
         let mut values = Values { draws, item, row: 0 };
         if self.rows > 1 {
             values.row = match self.order {
+                Order::Random if self.session > 1 => {
+                    let draws = Draws::new(self.seed, u64::from(item / self.session));
+                    Values { draws, ..values }.below(ROW, self.rows)
+                }
                 Order::Random => values.below(ROW, self.rows),
-                Order::Sequential => item as usize % self.rows,
+                Order::Sequential => (item / self.session) as usize % self.rows,
             };
         }
         values
@@ -131,5 +151,24 @@ mod tests {
             assert!((f64::from(count) - expected).abs() <= 450.0, "{which:?}");
         }
         assert_eq!((which[1], kinds), (0, [which[0] + which[3], 0, which[2]]));
+    }
+
+    #[test]
+    fn a_session_makes_every_request_once_and_keeps_its_row() {
+        let entries = weighted(&[("a", 1.0), ("b", 1.0), ("a", 1.0)]);
+        for order in [Order::Random, Order::Sequential] {
+            let mut list = List::new(1, &entries, None).in_sessions(true);
+            (list.rows, list.order) = (5, order);
+            let mut rows = [0; 5];
+            for session in 0..100 {
+                let first = session * list.session_length();
+                let values = [0, 1, 2].map(|step| list.values(first + step));
+                assert_eq!(values.map(|each| list.index(each)), [0, 1, 2]);
+                assert_eq!(values.map(|each| list.kind(each.item).0), [0, 1, 0]);
+                assert!(values.iter().all(|each| each.row == values[0].row));
+                rows[values[0].row] += 1;
+            }
+            assert!(rows.iter().all(|&count| count > 5), "{rows:?}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::data::Data;
 use super::files::check_template;
 use super::request_checks::check_list;
+use super::session::Session;
 use super::weighted_kind::WeightedKind;
 use crate::error::{refuse, PlanError};
 
@@ -19,6 +20,9 @@ pub struct Commands {
     /// The table that fields such as `{{data.NAME}}` read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
+    /// Make the requests in order, with think times between them, instead of choosing them by weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
 }
 
 /// One request: a command, or several that are sent together and counted as one.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::codes::Codes;
 use super::data::Data;
+use super::session::Session;
 use super::weighted_kind::WeightedKind;
 
 /// HTTP requests. Paths, header values and bodies are templates with fields such as `{{int:1..1000}}`,
@@ -30,6 +31,9 @@ pub struct Http {
     /// The table that fields such as `{{data.NAME}}` read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
+    /// Make the requests in order, with think times between them, instead of choosing them by weight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
     /// The HTTP version in requests; only if the target speaks HTTP/1.
     #[serde(skip_serializing_if = "HttpVersion::is_usual")]
     pub version: HttpVersion,
@@ -119,6 +123,7 @@ impl Default for Http {
             requests: Vec::new(),
             headers: BTreeMap::new(),
             data: None,
+            session: None,
             version: HttpVersion::default(),
             host: None,
             accept: vec![Codes::Successful],

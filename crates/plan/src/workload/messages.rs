@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::data::Data;
 use super::files::check_template;
 use super::request_checks::{check_alike, check_headers, check_list, check_starts};
+use super::session::Session;
 use super::weighted_kind::WeightedKind;
 use crate::error::{refuse, PlanError};
 
@@ -33,6 +34,9 @@ pub struct Messages {
     /// The table that fields such as `{{data.NAME}}` read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
+    /// Make the requests in order, with think times between them, instead of choosing them by weight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
 }
 
 /// One message of the list.
@@ -63,6 +67,7 @@ impl Default for Messages {
             headers: BTreeMap::new(),
             requests: vec![Message::default()],
             data: None,
+            session: None,
         }
     }
 }

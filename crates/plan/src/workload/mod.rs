@@ -14,6 +14,7 @@ mod popularity;
 mod raw;
 mod reply_checks;
 mod request_checks;
+mod session;
 mod size;
 mod spelling;
 mod sql;
@@ -35,6 +36,7 @@ pub use messages::{Message, Messages};
 pub use popularity::{HotSet, Popularity, Ranks};
 pub use raw::{Raw, RawRequest, Until};
 pub use reply_checks::{ReplyCheck, MOST_REPLY_CHECKS};
+pub use session::{Session, ThinkLaw, ThinkTimes};
 pub use size::{Extreme, Lognormal, Normal, Size};
 pub use sql::{Sql, Statement};
 pub use template::{parts, Escape, Field, TemplatePart};
@@ -86,6 +88,14 @@ impl Workload {
 
     /// Check what the types cannot express.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
+        self.check_requests()?;
+        match (self.session(), self.weighted_kinds()) {
+            (Some(session), Some((list, _))) => session.check(self.list_field(), &list),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_requests(&self) -> Result<(), PlanError> {
         match self {
             Self::KeyValue(mix) => mix.check(),
             Self::Http(mix) => mix.check(),
@@ -94,6 +104,34 @@ impl Workload {
             Self::Messages(mix) => mix.check(),
             Self::Raw(mix) => mix.check(),
             Self::Dns(mix) => mix.check(),
+        }
+    }
+
+    /// Return how the requests form sessions, if they do.
+    pub const fn session(&self) -> Option<&Session> {
+        match self {
+            Self::Http(http) => http.session.as_ref(),
+            Self::Commands(commands) => commands.session.as_ref(),
+            Self::Sql(sql) => sql.session.as_ref(),
+            Self::Messages(all) => all.session.as_ref(),
+            Self::Raw(raw) => raw.session.as_ref(),
+            Self::KeyValue(_) | Self::Dns(_) => None,
+        }
+    }
+
+    /// Return the number of requests that each arrival brings: those of a session, or one.
+    pub fn requests_per_arrival(&self) -> u32 {
+        let list = self.session().and_then(|_| self.weighted_kinds());
+        list.map_or(1, |(list, _)| list.len() as u32)
+    }
+
+    /// Return the key of the list of requests.
+    fn list_field(&self) -> &'static str {
+        match self {
+            Self::Http(http) if http.requests.is_empty() => "workload.paths",
+            Self::Commands(_) => "workload.commands",
+            Self::Sql(_) => "workload.statements",
+            _ => "workload.requests",
         }
     }
 

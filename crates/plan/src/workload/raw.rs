@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::data::Data;
 use super::files::check_template;
 use super::request_checks::{check_alike, check_list, check_starts};
+use super::session::Session;
 use super::weighted_kind::WeightedKind;
 use crate::error::{refuse, PlanError};
 
@@ -21,6 +22,9 @@ pub struct Raw {
     /// The table that fields such as `{{data.NAME}}` read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
+    /// Make the requests in order, with think times between them, instead of choosing them by weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
 }
 
 /// One request of the list.

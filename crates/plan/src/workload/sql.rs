@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::data::Data;
 use super::files::{check_template, check_texts};
 use super::request_checks::check_list;
+use super::session::Session;
 use super::template::Escape;
 use super::weighted_kind::WeightedKind;
 use crate::error::{refuse, PlanError};
@@ -19,6 +20,9 @@ pub struct Sql {
     /// The table that fields such as `{{data.NAME}}` read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
+    /// Make the requests in order, with think times between them, instead of choosing them by weight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
 }
 
 /// One request of the list.
@@ -48,7 +52,7 @@ impl Default for Sql {
     /// A minimal statement, which reads no table.
     fn default() -> Self {
         let statement = Statement { name: None, weight: 1.0, sql: "SELECT 1".to_owned(), parameters: None };
-        Self { statements: vec![statement], data: None }
+        Self { statements: vec![statement], data: None, session: None }
     }
 }
 

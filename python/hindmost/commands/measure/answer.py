@@ -37,12 +37,14 @@ from hindmost.core.run.readings import (
     HELD,
     IDEAL,
     MESSAGE_GAP,
+    SESSION,
     WHATS,
     What,
     microseconds,
     plan_of,
 )
 from hindmost.core.run.self_diagnosis import self_diagnosis
+from hindmost.core.run.sessions import sessions
 from hindmost.core.run.verdict.single_run import NO_OWNERSHIP
 from hindmost.core.store import StoredRun, Study, now_utc
 from hindmost.core.store import measure as documents
@@ -143,6 +145,7 @@ def answer(study: Study) -> documents.Measure:
         held_us=_estimates_if_present(HELD, runs, reasons, plan.middle),
         first_message_us=_estimates_if_present(FIRST_MESSAGE, runs, reasons, plan.middle),
         message_gap_us=_estimates_if_present(MESSAGE_GAP, runs, reasons, plan.middle),
+        session_us=_estimates_if_present(SESSION, runs, reasons, plan.middle),
         ideal_send_delay_us=_estimates_if_present(IDEAL, runs, reasons, plan.middle),
         wire_us=_estimates_if_present("wire", runs, reasons, plan.middle),
         overhead_us=_estimates_if_present("overhead", runs, reasons, plan.middle),
@@ -156,6 +159,7 @@ def answer(study: Study) -> documents.Measure:
         connections=connections(runs),
         batches=batches(runs, plan, totals.writes),
         messages=messages(runs),
+        sessions=sessions(runs),
         endpoints=endpoints(runs, totals.endpoints, plan.quantiles),
         runs=[_run(plan, run, partition.excluded.get(run.number)) for run in made],
         excluded=_excluded_runs(plan, made, partition),
@@ -304,6 +308,7 @@ def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Ru
         handshake_us=_values_if_present(HANDSHAKE, run),
         first_message_us=_values_if_present(FIRST_MESSAGE, run),
         message_gap_us=_values_if_present(MESSAGE_GAP, run),
+        session_us=_values_if_present(SESSION, run),
         throughput=_throughput(plan, [run]),
         counts=run.counts,
         codes=codes([run]),

@@ -38,7 +38,7 @@ class MeasureResult(Result[Measure]):
 
     @property
     def parts(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """Service latency, send delay, wire latency, client overhead, messages; columns as in `latency`."""
+        """Service, send delay, wire, overhead, messages and sessions; columns as in `latency`."""
         found = {
             "service": self.document.service_us,
             "send_delay": self.document.send_delay_us,
@@ -46,6 +46,7 @@ class MeasureResult(Result[Measure]):
             "overhead": self.document.overhead_us,
             "first_message": self.document.first_message_us,
             "message_gap": self.document.message_gap_us,
+            "session": self.document.session_us,
         }
         return self._frame([row for of, one in found.items() for row in estimate_rows(of, one or {})])
 

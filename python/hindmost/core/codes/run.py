@@ -84,6 +84,10 @@ CODES = {
         "Replies had no message, although `--stream` measures the messages of replies.",
         "Request a stream, or leave out `--stream`.",
     ),
+    "cut-sessions": Code(
+        "The end of the measurement cut sessions off; they count as infinitely long.",
+        "Use a longer `--duration`, so that half of it is longer than a session.",
+    ),
     "misses": Code(
         "The server did not have the requested keys or pages.",
         "Request existing items, or give the server more memory.",
@@ -201,6 +205,10 @@ CODES = {
     "no-messages": Code(
         "A limit is on the messages of replies, and there are none.",
         "Check that the request asks for a stream.",
+    ),
+    "no-sessions": Code(
+        "A limit is on sessions, and none began in the first half of a measurement.",
+        "Use a longer `--duration` or a higher `--rate`.",
     ),
     # Steps of a search for the highest rate
     "holds": Code("All intervals are below their limits.", "Nothing to do."),

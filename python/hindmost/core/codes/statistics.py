@@ -54,6 +54,10 @@ CODES = {
         "None of the tested suspects explains the slowdown.",
         "Look at the application and at the servers that it calls.",
     ),
+    "upstream-slow": Code(
+        "Requests wait for a backend of the application for most of the slowdown.",
+        "Diagnose that backend; experiments never touch it.",
+    ),
     "load-not-tried": Code(
         "Load was not tested: clients are paused only after a replica shows that load is the cause.",
         "Compare the request rate with the usual one, or use `--replica`.",

@@ -48,13 +48,13 @@ def check_limits(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = Fal
     Raises
     ------
     UsageError
-        If a percentile or messages are not measured, the workload has no request of a name, or the required
-        throughput exceeds the requested rate.
+        If a percentile, messages or sessions are not measured, the workload has no request of a name, or the
+        required throughput exceeds the requested rate.
     """
     for term in terms:
         if term.request is not None and not stored:
             _refuse_unknown(plan, term, term.request)
-        refuse_unmeasured_messages(plan, term, "--require")
+        refuse_unmeasured_times(plan, term, "--require")
         if term.level is not None and term.level not in plan.quantiles:
             names = ",".join(name[1:] for name in plan.labels)
             raise UsageError(
@@ -82,15 +82,23 @@ def check_limits(plan: MeasurePlan, terms: Sequence[Term], *, stored: bool = Fal
     return plan
 
 
-def refuse_unmeasured_messages(plan: MeasurePlan, term: Term, option: str) -> None:
-    """Refuse a limit on messages that are not measured.
+def refuse_unmeasured_times(plan: MeasurePlan, term: Term, option: str) -> None:
+    """Refuse a limit on messages or sessions that are not measured.
 
     Raises
     ------
     UsageError
-        If the plan does not ask for messages.
+        If the plan does not ask for messages, or its requests form no sessions.
     """
-    if term.message and not plan.stream:
+    if term.time == "session" and plan.think_s is None:
+        raise UsageError(
+            "missing-argument",
+            f"{option} {term.text!r} limits sessions, but the requests form none",
+            hint='a workload file with "session": {"think_s": 1}',
+            option="--workload",
+            value=term.text,
+        )
+    if term.time in ("first_message", "message_gap") and not plan.stream:
         raise UsageError(
             "missing-argument",
             f"{option} {term.text!r} limits the messages of streamed replies, which only --stream measures",

@@ -19,6 +19,7 @@ from hindmost.core.plan.batching import Batching, batching_document
 from hindmost.core.plan.login import Login
 from hindmost.core.plan.positions import SourceText, locate_refusal
 from hindmost.core.plan.secrets import reveal
+from hindmost.core.plan.sessions import think_time_s
 from hindmost.core.plan.tls import Tls
 from hindmost.core.plan.units import label
 from hindmost.errors import UsageError
@@ -132,9 +133,24 @@ class MeasurePlan(BaseModel):
         return self.requests_per_connection or (1 if self.workload.get("version") == "1.0" else None)
 
     @property
+    def think_s(self) -> float | None:
+        """The sum of a session's mean think times, in s; None if requests form no sessions."""
+        return think_time_s(self.workload)
+
+    @property
+    def _warmup_bounds_s(self) -> tuple[float, float]:
+        """Least and greatest length of an automatic warm-up, s.
+
+        The requests of sessions reach their rate only after their think times. If these are exponential, 5 %
+        of the requests are still missing after three times the mean.
+        """
+        least = max(WARMUP_LEAST_S, 3.0 * (self.think_s or 0.0))
+        return least, least + WARMUP_MOST_S - WARMUP_LEAST_S
+
+    @property
     def longest_run_s(self) -> float:
         """Longest duration of a run's warm-up, calibration and measurement, in s."""
-        warmup_s = WARMUP_MOST_S if self.warmup == "auto" else self.warmup
+        warmup_s = self._warmup_bounds_s[1] if self.warmup == "auto" else self.warmup
         return warmup_s + self.calibration_s + self.duration_s
 
     @property
@@ -214,7 +230,7 @@ class MeasurePlan(BaseModel):
         if self.schedule is not None:
             load["schedule"] = {"points": self.schedule}
         warmup: dict[str, Any] = (
-            {"auto": {"min_s": WARMUP_LEAST_S, "max_s": WARMUP_MOST_S}}
+            {"auto": dict(zip(("min_s", "max_s"), self._warmup_bounds_s, strict=True))}
             if self.warmup == "auto"
             else {"fixed": {"seconds": self.warmup}}
         )
@@ -272,7 +288,7 @@ class MeasurePlan(BaseModel):
     def law(self) -> laws.Law:
         """The arrival law at the requested rate."""
         law = laws.law(self.arrivals, self.rate_per_s or 1.0)
-        return law if self.schedule is None else law.with_schedule()
+        return law if self.schedule is None and self.think_s is None else law.without_properties()
 
     @property
     def captured_share(self) -> float:

@@ -30,12 +30,12 @@ SHARES: dict[str, tuple[Outcomes, Literal["scheduled", "completed"]]] = {
 """Shares of requests: the counts in the numerator, and the count in the denominator."""
 THROUGHPUT = "throughput"
 Unit = Literal["us", "share", "per_s"]
-Time = Literal["latency", "first_message", "message_gap"]
-MESSAGES: dict[str, Time] = {"first": "first_message", "gap": "message_gap"}
-"""Prefixes of limits on the messages of streamed replies, and the times that they limit."""
+Time = Literal["latency", "first_message", "message_gap", "session"]
+TIMES: dict[str, Time] = {"first": "first_message", "gap": "message_gap", "session": "session"}
+"""Prefixes of limits on the messages of streamed replies and on sessions, and the times that they limit."""
 EXAMPLES = (
-    "'p99<5ms', 'mean<1ms', 'isolated p99<5ms', 'first p99<200ms', 'gap p99<50ms', 'failed<1%', 'errors<1%',"
-    " 'unanswered<1%', 'misses<5%' or 'throughput>49k'"
+    "'p99<5ms', 'mean<1ms', 'isolated p99<5ms', 'first p99<200ms', 'gap p99<50ms',"
+    " 'session p95<8s', 'failed<1%', 'errors<1%', 'unanswered<1%', 'misses<5%' or 'throughput>49k'"
 )
 
 
@@ -44,8 +44,9 @@ class Term:
     """One limit: ``name`` stays below ``limit``, or ``above`` it.
 
     ``limit``: in microseconds, as a fraction for a share, or per second for throughput. ``isolated``: of
-    isolated latency instead of latency. ``message``: of the ``first`` message of a streamed reply, or of the
-    ``gap`` between two. ``request``: only of requests with this name. ``text``: the limit as written.
+    isolated latency instead of latency. ``span``: of the ``first`` message of a streamed reply, of the
+    ``gap`` between two, or of a whole ``session``. ``request``: only of requests with this name. ``text``:
+    the limit as written.
     """
 
     name: str
@@ -53,20 +54,20 @@ class Term:
     isolated: bool = False
     above: bool = False
     request: str | None = None
-    message: str | None = None
+    span: str | None = None
     text: str = field(default="", compare=False)
 
     @property
     def key(self) -> str:
         """Its unique key: ``p99``, ``isolated p99``, ``first p99``, ``errors``, ``p99[checkout]``."""
         name = self.name if self.request is None else f"{self.name}[{self.request}]"
-        prefix = "isolated" if self.isolated else self.message
+        prefix = "isolated" if self.isolated else self.span
         return f"{prefix} {name}" if prefix else name
 
     @property
     def time(self) -> Time:
         """What it limits, if it limits a time."""
-        return MESSAGES[self.message] if self.message else "latency"
+        return TIMES[self.span] if self.span else "latency"
 
     @property
     def is_share(self) -> bool:
@@ -122,7 +123,9 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
         If it cannot be read, or limits a figure that is not measured.
     """
     # Version 0.1 used the name `isolated`.
-    figure = r"\s*((?:isolated|calm|first|gap)\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)(?:\[(?P<request>.+)\])?"
+    figure = (
+        r"\s*((?:isolated|calm|first|gap|session)\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)(?:\[(?P<request>.+)\])?"
+    )
     match = re.fullmatch(figure + r"\s*(?P<side>[<>])=?\s*(?P<limit>.+?)\s*", text)
     if match is None:
         raise UsageError(
@@ -134,7 +137,7 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
         )
     prefix, name, above, request = (match[1] or "").strip(), match[2], match["side"] == ">", match["request"]
     isolated = prefix in ("isolated", "calm")
-    message = prefix if prefix in MESSAGES else None
+    span = prefix if prefix in TIMES else None
     if re.fullmatch(r"p\d{1,3}(\.\d+)?", name):
         name = label(parse_quantiles(name)[0])
     elif name == "max":
@@ -163,16 +166,16 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=f"isolated {name}",
             value=text.strip(),
         )
-    if message and (name == THROUGHPUT or name in SHARES or what not in ("limit", "objective")):
+    if span and (name == THROUGHPUT or name in SHARES or what not in ("limit", "objective")):
         raise UsageError(
             "unsupported",
-            f"{what} {text.strip()!r}: only --require and --find-rate limit messages, by a percentile or the"
-            " mean of their times",
-            hint=f"'{message} p99<200ms'",
-            name=f"{message} {name}",
+            f"{what} {text.strip()!r}: only --require and --find-rate limit messages and sessions, by a"
+            " percentile or the mean of their times",
+            hint=f"'{span} p99<200ms'",
+            name=f"{span} {name}",
             value=text.strip(),
         )
-    if request is not None and (isolated or message or name == THROUGHPUT or what != "limit"):
+    if request is not None and (isolated or span or name == THROUGHPUT or what != "limit"):
         raise UsageError(
             "unsupported",
             f"{what} {text.strip()!r}: only --require limits single requests, by their latency or by failed,"
@@ -181,7 +184,7 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=name,
             value=text.strip(),
         )
-    return Term(name, _limit(name, match["limit"], text), isolated, above, request, message, text.strip())
+    return Term(name, _limit(name, match["limit"], text), isolated, above, request, span, text.strip())
 
 
 def share(name: str, counts: object) -> tuple[int, int]:

@@ -146,3 +146,6 @@ few microseconds. Treadmill's clients add about 30 us at all percentiles (III-C,
 CHANNEL_WAKEUPS_PER_S = 20.0
 """Wake-ups per second of the process that speaks with the controller while its host measures. Ours wakes one
 to four times per second (`benches/fleet.py`); a Dask worker with default settings 90 times."""
+
+CUT_SESSIONS = 0.01
+"""Share of sessions cut off by the end from which a note says so: p99 is then unknown."""

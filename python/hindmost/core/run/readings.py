@@ -31,6 +31,7 @@ What = Literal[
     "held",
     "first_message",
     "message_gap",
+    "session",
 ]
 WHATS: tuple[What, ...] = ("latency", "service", "send_delay")
 IDEAL: What = "ideal_send_delay"
@@ -48,7 +49,9 @@ FIRST_MESSAGE: What = "first_message"
 """From the scheduled time to the first message of a streamed reply; only with ``--stream``."""
 MESSAGE_GAP: What = "message_gap"
 """Between consecutive messages of a streamed reply; none if each reply has one message."""
-SOMETIMES: tuple[What, ...] = (IDEAL, CONNECT, HANDSHAKE, HELD, FIRST_MESSAGE, MESSAGE_GAP)
+SESSION: What = "session"
+"""From the scheduled time of a session's first request to its last reply; only with sessions."""
+SOMETIMES: tuple[What, ...] = (IDEAL, CONNECT, HANDSHAKE, HELD, FIRST_MESSAGE, MESSAGE_GAP, SESSION)
 """Quantities that only some runs have, besides `STAMPED`."""
 
 

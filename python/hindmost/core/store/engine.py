@@ -388,6 +388,16 @@ class Window(Document):
     p99_ns: Count
 
 
+class SessionCounts(Document):
+    """Counts of sessions that began in the first half of the measurement; each has the other half to end.
+    """
+
+    begun: Count
+    completed: Count
+    failed: Count
+    cut_off: Count
+
+
 class StampReason(Document):
     """Why stamps are missing."""
 
@@ -570,6 +580,7 @@ class ClientResult(Document):
     raw_gaps_ns: list[Count] | UnsetType = UNSET
     resent: Count | UnsetType = UNSET
     series: list[list[Window]] | UnsetType = UNSET
+    sessions: SessionCounts | UnsetType | None = UNSET
     stamps: StampReport | UnsetType = UNSET
     tcp_before: TcpCounters | UnsetType | None = UNSET
     unhandled: Unhandled | UnsetType | None = UNSET

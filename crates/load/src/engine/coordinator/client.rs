@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
 
-use hindmost_clock::{MonotonicClock, Nanos};
+use hindmost_clock::{MonotonicClock, Nanos, Rate};
 use hindmost_host::counters::TcpCounters;
 use hindmost_host::Tree;
 use hindmost_plan::{Batching, Io, Load, Plan, Workload};
@@ -199,7 +199,7 @@ impl Assignment<'_> {
         if let Some(live) = self.live.and_then(|memory| LiveCounters::new(memory, part.index as usize)) {
             recorder.keep_live(live);
         }
-        if matches!(plan.load, Load::Open { .. }) && !plan.load.counts_are_known() {
+        if matches!(plan.load, Load::Open { .. }) && !plan.counts_are_known() {
             recorder.keep_scheduled_gaps();
         }
         let parts = Parts {
@@ -285,7 +285,8 @@ fn part_of(plan: &Plan, thread: u32) -> Part {
 pub fn arrivals_of(plan: &Plan, thread: u32) -> Result<Box<dyn Arrivals>, LoadError> {
     let part = part_of(plan, thread);
     let seeds = Seeds { seed: plan.seed, client: plan.client.index, thread };
-    match plan.load.rate() {
+    let each = f64::from(plan.workload.requests_per_arrival());
+    match plan.load.rate().and_then(|rate| Rate::per_second(rate.get() / each)) {
         Some(rate) => Ok(plan.load.arrivals().part_with_schedule(rate, part, seeds, plan.load.schedule())?),
         None => Ok(Box::new(FlatOut)),
     }

@@ -12,6 +12,7 @@ use crate::engine::state::backlog::Waiting;
 use crate::engine::state::buffers::Buffers;
 use crate::engine::state::last_messages::LastMessages;
 use crate::engine::state::request::Pending;
+use crate::engine::state::sessions::Sessions;
 use crate::engine::state::stamp_queue::StampedRequest;
 use crate::protocol::{Protocol, IDS_BYTES, LONGEST_PATH};
 use crate::record::{Recorder, Row, Window};
@@ -77,6 +78,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
     let (_, windows) = windows(plan);
     let thread = Recorder::histogram_bytes(plan.workload.kinds().len(), plan.stream) as u64
         + rows
+        + Sessions::bytes(plan) as u64
         + (ROOM * size_of::<(Nanos, Nanos)>()) as u64
         + (windows * size_of::<Window>() + READ_BYTES + P::MAX_HEAD) as u64;
     Needs {

@@ -167,6 +167,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             }
         }
         self.end_turns();
+        self.recorder.sessions = self.schedule.end_sessions();
         self.schedule.outstanding = 0;
         Ok(())
     }

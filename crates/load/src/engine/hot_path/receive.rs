@@ -198,6 +198,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         if (P::MAY_CLOSE || P::CODES) && status != Status::Timeout {
             self.recorder.record_code(pending.kind, pending.scheduled_ns, reply.code);
         }
+        if self.schedule.has_sessions() && matches!(status, Status::Hit | Status::Miss) {
+            self.schedule.follow_answer(pending.item, now);
+        }
         let ending = Ending { completed_ns: now.0, status, reply_end };
         if pending.stamped && pending.resends == 0 {
             let last = self.reply_segment(slot, left);

@@ -106,6 +106,7 @@ impl Outputs {
 /// - `latency/KIND` by section; `service`, `send_delay`, `wire` and `overhead` of each kind as a whole
 /// - `first_message/KIND` and `message_gap/KIND` if the messages of replies are recorded
 /// - `outstanding`, `writes`, `held` if requests wait for batches, `ideal_send_delay` of an open loop
+/// - `session`: durations of the sessions, if the requests form any
 /// - `connect` and `handshake` if there were any, and the latency of each `endpoint/NUMBER` of several
 /// - `gaps`, `scheduled_gaps` if recorded, and `calibration`
 fn intervals<'r>(
@@ -143,6 +144,9 @@ fn intervals<'r>(
     }
     if recorder.ideal_send_delay.count() > 0 {
         all.push(whole(tag("ideal_send_delay", ""), &recorder.ideal_send_delay));
+    }
+    if let Some(sessions) = &recorder.sessions {
+        all.push(whole(tag("session", ""), &sessions.durations));
     }
     if recorder.connect.count() > 0 {
         all.push(whole(tag("connect", ""), &recorder.connect));

@@ -15,14 +15,15 @@ use crate::engine::state::away::AwayReport;
 use crate::engine::state::sockets::SocketReport;
 use crate::engine::state::stages::LateByStage;
 use crate::protocol::Outcome;
-use crate::record::{Connects, Counts, Dispersion, MessageCounts, Window};
+use crate::record::{Connects, Counts, Dispersion, MessageCounts, SessionCounts, Window};
 use crate::schema::came_later;
 use crate::stop::Ended;
 
 /// The schema name that every client result carries.
 pub const SCHEMA: &str = "hindmost.client/1";
 
-const LATER: [&str; 17] = [
+const LATER: [&str; 18] = [
+    "sessions",
     "messages",
     "unreadable",
     "datagrams",
@@ -90,6 +91,9 @@ pub struct ClientResult {
     /// Messages of streamed replies; absent unless the plan asks for them. Their times are
     /// `first_message/KIND` and `message_gap/KIND` in the distributions.
     pub messages: Option<MessageCounts>,
+    /// Sessions; absent unless the requests form any. Their durations are `session` in the
+    /// distributions.
+    pub sessions: Option<SessionCounts>,
     /// Counts of each server, if there are several. Its latency is `endpoint/NUMBER` in the distributions.
     pub endpoints: Vec<EndpointReport>,
     /// Outcomes of connection attempts. Their durations are `connect` in the distributions.

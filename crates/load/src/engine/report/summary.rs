@@ -122,6 +122,7 @@ pub fn summarise(
         codes: codes.values().fold(BTreeMap::new(), merge_codes),
         kind_codes: codes,
         messages: messages(plan, &recorder),
+        sessions: recorder.sessions.as_ref().map(|sessions| sessions.counts),
         endpoints: endpoints(plan, &recorder),
         connects: recorder.connects,
         by_turns,

@@ -10,6 +10,7 @@ pub mod failure;
 pub mod last_messages;
 pub mod request;
 pub mod schedule;
+pub mod sessions;
 pub mod sockets;
 pub mod stages;
 pub mod stamp_queue;

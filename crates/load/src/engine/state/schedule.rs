@@ -4,8 +4,10 @@ use hindmost_clock::Nanos;
 use hindmost_plan::{Load, Plan};
 
 use super::buffers::max_outstanding;
+use super::sessions::Sessions;
 use crate::arrivals::Arrivals;
 use crate::engine::control::Timeline;
+use crate::record::SessionRecord;
 use crate::workload::{Kind, Request, Requests, Shards};
 
 pub struct Schedule {
@@ -24,6 +26,16 @@ pub struct Schedule {
     pub shards: Shards,
     pub next_scheduled: Nanos,
     pub outstanding: u64,
+    sessions: Option<Box<Following>>,
+}
+
+/// Sessions, and the next one to begin.
+struct Following {
+    sessions: Sessions,
+    /// The first request of the next session, and its scheduled time.
+    arrival: (Request, Nanos),
+    /// Whether `Schedule::next` is a further request of a session that has begun.
+    is_further: bool,
 }
 
 impl Schedule {
@@ -41,6 +53,10 @@ impl Schedule {
             shards: Shards::One,
             next_scheduled: Nanos::MAX,
             outstanding: 0,
+            sessions: Sessions::of(plan).map(|sessions| {
+                let arrival = (Request { kind: Kind::GET, item: 0, value_bytes: 0 }, Nanos::MAX);
+                Box::new(Following { sessions, arrival, is_further: false })
+            }),
         }
     }
 
@@ -54,15 +70,81 @@ impl Schedule {
     /// Start the load at `start` and draw the first request.
     pub fn begin(&mut self, start: Nanos) {
         self.timeline.start = start;
-        self.draw();
+        if self.sessions.is_some() {
+            self.draw_arrival();
+        } else {
+            self.draw();
+        }
     }
 
-    /// Draw the next request and its scheduled time.
+    /// Draw the next request and its scheduled time, after the present one was handled.
     #[inline]
     pub fn draw(&mut self) {
+        if self.sessions.is_some() {
+            return self.leave_request();
+        }
         self.next = self.requests.draw();
         self.endpoint = self.shards.next(self.next.item);
         self.next_scheduled = self.timeline.start.saturating_add(self.arrivals.next_scheduled());
+    }
+
+    /// Replace the present request of a session, which was handled.
+    #[cold]
+    fn leave_request(&mut self) {
+        let Some(following) = &mut self.sessions else { return };
+        if following.is_further {
+            following.sessions.take_due();
+            self.choose();
+        } else {
+            following.sessions.begin(self.next.item, self.next_scheduled);
+            self.draw_arrival();
+        }
+    }
+
+    /// Draw the next session.
+    fn draw_arrival(&mut self) {
+        let arrival =
+            (self.requests.draw(), self.timeline.start.saturating_add(self.arrivals.next_scheduled()));
+        if let Some(following) = &mut self.sessions {
+            following.arrival = arrival;
+        }
+        self.choose();
+    }
+
+    /// Choose the next request: the next session's first one, or a further one that is due before it.
+    fn choose(&mut self) {
+        let Some(following) = &mut self.sessions else { return };
+        let due = following.sessions.first_due().filter(|&(due, _)| due < following.arrival.1);
+        following.is_further = due.is_some();
+        (self.next, self.next_scheduled) = match due {
+            Some((due, item)) => (self.requests.listed(item), due),
+            None => following.arrival,
+        };
+        self.endpoint = self.shards.next(self.next.item);
+    }
+
+    /// Whether requests form sessions.
+    #[inline]
+    pub fn has_sessions(&self) -> bool {
+        self.sessions.is_some()
+    }
+
+    /// Schedule what follows the answer to request `item` at `now` in its session.
+    #[cold]
+    pub fn follow_answer(&mut self, item: u32, now: Nanos) {
+        let timeline = self.timeline;
+        let Some(following) = &mut self.sessions else { return };
+        following.sessions.answer(item, now, |begun| timeline.measures_session(begun));
+        if self.next_scheduled != Nanos::MAX {
+            self.choose();
+        }
+    }
+
+    /// End all sessions after the last reply.
+    pub fn end_sessions(&mut self) -> Option<SessionRecord> {
+        let timeline = self.timeline;
+        let following = self.sessions.take()?;
+        Some(following.sessions.finish(|begun| timeline.measures_session(begun)))
     }
 
     /// Take over the phase boundaries. Return whether the measurement's start is new.
@@ -85,7 +167,14 @@ impl Schedule {
     /// connection is scheduled only now.
     #[inline]
     pub fn is_over(&self, now: Nanos) -> bool {
-        let scheduled = if self.closed { self.next_scheduled.max(now) } else { self.next_scheduled };
+        let scheduled = if self.closed {
+            self.next_scheduled.max(now)
+        } else if self.outstanding > 0 && self.sessions.is_some() {
+            // The reply to an outstanding request may be followed by another request.
+            self.next_scheduled.min(now)
+        } else {
+            self.next_scheduled
+        };
         scheduled >= self.timeline.end
     }
 

@@ -76,7 +76,8 @@ impl Protocol for Http {
         let requests: Vec<CompiledRequest> =
             http.all().iter().map(|one| CompiledRequest::new(one, http, plan)).collect();
         Self {
-            list: List::new(plan.seed, &http.weighted_kinds(), http.data.as_ref()),
+            list: List::new(plan.seed, &http.weighted_kinds(), http.data.as_ref())
+                .in_sessions(http.session.is_some()),
             kinds: ReplyRules::all(plan, http),
             // A streamed reply occupies its connection for long.
             takes_turns: plan.stream

@@ -71,7 +71,8 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         let requests: Vec<CompiledRequest> =
             http.all().iter().map(|one| CompiledRequest::new(one, http, plan, GRPC)).collect();
         Self {
-            list: List::new(plan.seed, &http.weighted_kinds(), http.data.as_ref()),
+            list: List::new(plan.seed, &http.weighted_kinds(), http.data.as_ref())
+                .in_sessions(http.session.is_some()),
             kinds: ReplyRules::all(plan, http),
             compressed: http.all().iter().any(|one| {
                 one.headers

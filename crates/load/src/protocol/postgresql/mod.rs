@@ -61,7 +61,8 @@ impl Protocol for Postgresql {
                 password: login.password,
                 user,
             },
-            list: List::new(plan.seed, &sql.weighted_kinds(), sql.data.as_ref()),
+            list: List::new(plan.seed, &sql.weighted_kinds(), sql.data.as_ref())
+                .in_sessions(sql.session.is_some()),
             statements: all().map(|(at, one)| CompiledStatement::new(at, one, sql.data.as_ref())).collect(),
             prepare: statements::prepare_messages(all()),
             transactions: sql.statements.iter().any(|one| begins_transaction(&one.sql)),

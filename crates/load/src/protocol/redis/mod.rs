@@ -71,7 +71,8 @@ impl Protocol for Redis {
                 };
                 Requests::Commands {
                     replies: plan.workload.kinds().iter().map(replies).collect(),
-                    list: List::new(plan.seed, &listed, commands.data.as_ref()),
+                    list: List::new(plan.seed, &listed, commands.data.as_ref())
+                        .in_sessions(commands.session.is_some()),
                     compiled,
                 }
             }

@@ -144,7 +144,8 @@ impl Protocol for Ws {
             text: text(one, messages),
         };
         Self {
-            list: List::new(plan.seed, &messages.weighted_kinds(), messages.data.as_ref()),
+            list: List::new(plan.seed, &messages.weighted_kinds(), messages.data.as_ref())
+                .in_sessions(messages.session.is_some()),
             sends: messages.requests.iter().map(send).collect(),
             replies: kinds.iter().filter_map(prefixes_of).collect(),
             openings: messages.paths.iter().map(|path| request(path, messages, plan)).collect(),

@@ -31,7 +31,7 @@ class Figure:
 
 
 def figure_of(document: documents.Measure, term: Term) -> Figure | None:
-    """Return the figure of a limit; None if there is none, as without isolated latency or messages."""
+    """Return the figure of a limit; None if there is none, as without isolated latency or sessions."""
     runs = _counted_runs(document)
     if term.is_share:
         return _share([(run.run, share(term.name, run.counts)) for run in runs])
@@ -57,6 +57,8 @@ def _times(run: documents.Run, time: Time) -> documents.Values:
             return run.first_message_us or {}
         case "message_gap":
             return run.message_gap_us or {}
+        case "session":
+            return run.session_us or {}
     return run.latency_us
 
 

@@ -16,6 +16,7 @@ from hindmost.core.plan import Term
 from hindmost.core.plan.limits import check_limits, parse_limits
 from hindmost.core.run.messages import EMPTY_HINT
 from hindmost.core.run.readings import plan_of
+from hindmost.core.run.sessions import LONGER
 from hindmost.core.store import Study, name_of
 from hindmost.core.store import measure as documents
 from hindmost.core.store.estimates import number
@@ -109,9 +110,10 @@ def _without_requests(term: Term, requests: Requests) -> documents.Limit:
 def _by_figure(document: documents.Measure, term: Term, again: str) -> documents.Limit:
     """Judge a limit by its own figure."""
     figure = figure_of(document, term)
-    if figure is None and term.message:
-        why = _no_messages(term)
-        return _document(term, None, "undecided", "server", why.text, EMPTY_HINT, why)
+    if figure is None and term.span:
+        why = _no_times(term)
+        hint = LONGER if term.time == "session" else EMPTY_HINT
+        return _document(term, None, "undecided", "server", why.text, hint, why)
     if figure is None:
         why, need = _no_isolated(document)
         return _document(term, None, "undecided", "host", why.text, f"needed: {need}", why)
@@ -154,7 +156,7 @@ def _find_crossing(document: documents.Measure, term: Term) -> Note | None:
         return None
     blamed = [doubt for doubt in find_doubts(document, term) if doubt.blame == "instrument"]
     share, least = unanswered_share(document)
-    if not (term.above or term.message) and least > 1.0 - term.level and not blamed:
+    if not (term.above or term.span) and least > 1.0 - term.level and not blamed:
         return _no_answer(share, least)
     names = document.runs[0].latency_us
     for name in sorted((one for one in names if one[0] == "p"), key=lambda one: float(one[1:])):
@@ -213,7 +215,7 @@ def _explain_doubt(says: Judgement, doubt: Doubt) -> Note:
 
 def _hint(term: Term, doubt: Doubt) -> str | None:
     hint = doubt.reason.hint
-    kept_apart = term.level is not None and not (term.isolated or term.message or term.request)
+    kept_apart = term.level is not None and not (term.isolated or term.span or term.request)
     if doubt.blame == "host" and kept_apart and not term.above:
         return f"--require 'isolated {term.text}' excludes interference" + (f"; {hint}" if hint else "")
     if doubt.reason.code == "errors":
@@ -223,7 +225,7 @@ def _hint(term: Term, doubt: Doubt) -> str | None:
 
 def _failure_key(term: Term) -> str:
     """Return the share that counts all failures of the same requests."""
-    return replace(term, name="failed", isolated=False, message=None).key
+    return replace(term, name="failed", isolated=False, span=None).key
 
 
 def _runs_beyond(term: Term, figure: Figure, says: Judgement) -> list[int]:
@@ -245,9 +247,11 @@ def _off_text(term: Term, figure: Figure, off: Sequence[int]) -> str:
     return f"; {len(off)} of {len(figure.by_run)} runs are {side} the limit ({which})"
 
 
-def _no_messages(term: Term) -> Note:
-    """Return why there are no times of messages."""
-    text = "no reply had a message" if term.message == "first" else "no reply had two messages"
+def _no_times(term: Term) -> Note:
+    """Return why there are no times of messages or sessions."""
+    if term.time == "session":
+        return Note("no-sessions", "no session began in the first half of a measurement", {"name": term.key})
+    text = "no reply had a message" if term.time == "first_message" else "no reply had two messages"
     return Note("no-messages", text, {"name": term.key})
 
 
@@ -267,7 +271,7 @@ def _confirmed_by_isolated(
     document: documents.Measure, term: Term, says: Judgement, against: Sequence[Doubt]
 ) -> str | None:
     """Describe isolated latency on the same side of the limit, which rules out doubts about the host."""
-    if term.isolated or term.message or term.level is None or not all(doubt.of_host for doubt in against):
+    if term.isolated or term.span or term.level is None or not all(doubt.of_host for doubt in against):
         return None
     isolated = replace(term, isolated=True)
     figure = figure_of(document, isolated)

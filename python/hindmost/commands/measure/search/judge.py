@@ -99,7 +99,7 @@ def _value(run: RunFigures, term: Term) -> float:
         format_runs, of = share(term.name, run.counts)
         return format_runs / of
     if not term.isolated:
-        # A run without messages has no times of theirs.
+        # A run without messages or sessions has no times of theirs.
         return run.values.get(term.time, {}).get(term.name, math.inf)
     # A run without isolated latency does not count (`step_run`).
     return math.inf if run.isolated is None else run.isolated.values.get(term.name, math.inf)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hindmost.commands.measure.search.findings import HIGHEST, LOWEST
 from hindmost.core.laws import replay_of
 from hindmost.core.plan import MeasurePlan, Objective, parse_objective
-from hindmost.core.plan.limits import refuse_unmeasured_messages
+from hindmost.core.plan.limits import refuse_unmeasured_times
 from hindmost.core.run.request import MeasureRequest
 from hindmost.errors import UsageError
 from hindmost.stats.runs.objective import FIRST_LOOK
@@ -70,7 +70,7 @@ def plan_search(
     plan = replace(request, runs=request.runs or f"{RUNS[0]}..{RUNS[1]}").plan(rising=True)
     refuse_few_runs(plan)
     for term in objective.terms:
-        refuse_unmeasured_messages(plan, term, "--find-rate")
+        refuse_unmeasured_times(plan, term, "--find-rate")
     if (replay := replay_of(plan.arrivals)) is not None:
         replay.refuse_other_rates("--find-rate")
     if plan.rate_per_s is None or not LOWEST <= plan.rate_per_s <= HIGHEST:

@@ -23,6 +23,7 @@ def brief_account(doc: Measure) -> Rows:
         ("datagrams", wording.datagrams(doc)),
         ("streams", wording.streams(doc)),
         ("messages", wording.messages(doc)),
+        ("sessions", wording.sessions(doc)),
         ("batches", wording.batches(doc)),
         ("isolated", f"none: {wording.clause(refused.text)}" if refused else ""),
     )
@@ -37,6 +38,7 @@ def outcomes(doc: Measure) -> Rows:
         ("datagrams", wording.datagrams(doc)),
         ("streams", wording.streams(doc)),
         ("messages", wording.messages(doc)),
+        ("sessions", wording.sessions(doc)),
         ("connections", wording.connections(doc)),
         *(("server", wording.endpoint(each)) for each in doc.endpoints),
     )

@@ -26,7 +26,7 @@ def blocks(doc: Measure, *, verbose: bool) -> list[Block]:
     return [
         brief_limits(doc),
         *tables.brief_table(shown),
-        *(tables.brief_table(streamed) if (streamed := tables.message_groups(doc)) else ()),
+        *(tables.brief_table(streamed) if (streamed := tables.other_groups(doc)) else ()),
         *_kinds(doc),
         Facts(account(doc) if verbose else brief_account(doc)),
         *(_reasons(doc) if verbose else _causes(doc)),

@@ -50,6 +50,7 @@ def blocks(doc: Measure) -> list[Block]:
         *([Text(wording.sentence(why)), Text(todo)] if is_open else []),
         _quantiles(doc),
         _messages(doc),
+        _sessions(doc),
         limit_section(doc),
         _reasons(doc),
         _distribution(doc),
@@ -92,8 +93,9 @@ def _messages(doc: Measure) -> Section:
     """Return the times of the messages of streamed replies. Empty if they were not measured."""
     if not doc.messages:
         return Section("Messages of streamed replies", [])
-    times = tables.estimate_table(tables.message_groups(doc), "Value [low, high], a 95 % interval over runs")
-    meanings = [f"{wording.COLUMNS[name]}: {wording.MEANINGS[name]}" for name in tables.message_groups(doc)]
+    groups = tables.other_groups(doc, "first_message", "message_gap")
+    times = tables.estimate_table(groups, "Value [low, high], a 95 % interval over runs")
+    meanings = [f"{wording.COLUMNS[name]}: {wording.MEANINGS[name]}" for name in groups]
     return Section(
         "Messages of streamed replies",
         [
@@ -102,6 +104,23 @@ def _messages(doc: Measure) -> Section:
             Text(f"{wording.messages(doc)}."),
         ],
         "messages",
+    )
+
+
+def _sessions(doc: Measure) -> Section:
+    """Return the durations of sessions. Empty if the requests form none."""
+    if not doc.sessions:
+        return Section("Sessions", [])
+    groups = tables.other_groups(doc, "session")
+    times = tables.estimate_table(groups, "Value [low, high], a 95 % interval over runs")
+    return Section(
+        "Sessions",
+        [
+            *(times or [Text("No session began in the first half of a measurement.")]),
+            Text(wording.sentence(f"session: {wording.MEANINGS['session']}"), "muted"),
+            Text(f"{wording.sessions(doc)}."),
+        ],
+        "sessions",
     )
 
 

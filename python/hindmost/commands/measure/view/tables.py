@@ -34,10 +34,14 @@ def latency_groups(doc: Measure) -> dict[str, Estimates]:
     return {name: group for name, group in groups.items() if group or name == "latency"}
 
 
-def message_groups(doc: Measure) -> dict[str, Estimates]:
-    """Return the estimates of the messages of streamed replies; empty if they were not measured."""
-    groups = {"first_message": doc.first_message_us, "message_gap": doc.message_gap_us}
-    return {name: group for name, group in groups.items() if group}
+def other_groups(doc: Measure, *names: str) -> dict[str, Estimates]:
+    """Return the estimates of messages and sessions, or of those in `names`; empty if none was measured."""
+    groups = {
+        "first_message": doc.first_message_us,
+        "message_gap": doc.message_gap_us,
+        "session": doc.session_us,
+    }
+    return {name: group for name, group in groups.items() if group and (not names or name in names)}
 
 
 def brief_table(groups: Mapping[str, Estimates]) -> list[Block]:

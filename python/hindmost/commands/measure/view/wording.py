@@ -18,6 +18,7 @@ MEANINGS = {
     "send_delay": "sent − scheduled: how late the client sent",
     "first_message": "first message completed − scheduled",
     "message_gap": "time between consecutive messages of a reply, 0 if they arrived together",
+    "session": "last reply of a session − scheduled time of its first request, think times included",
 }
 
 COLUMNS = {
@@ -27,6 +28,7 @@ COLUMNS = {
     "send_delay": "send delay",
     "first_message": "first message",
     "message_gap": "message gap",
+    "session": "session",
 }
 """Column names of the table, also used in sentences."""
 
@@ -165,6 +167,16 @@ def messages(doc: Measure) -> str:
     text = f"{numbers.plural(found.messages, 'message')} in {numbers.plural(found.replies, 'stream')}"
     text += f" ({numbers.number(each)} each)" if found.replies else ""
     return f"{text}; {numbers.count(found.empty)} replies without a message" if found.empty else text
+
+
+def sessions(doc: Measure) -> str:
+    """Describe how the measured sessions ended. Empty if the requests form none."""
+    found = doc.sessions
+    if not found:
+        return ""
+    text = f"{numbers.count(found.completed)} of {numbers.plural(found.begun, 'session')} completed"
+    text += f", {numbers.count(found.failed)} failed" if found.failed else ""
+    return f"{text}, {numbers.count(found.cut_off)} cut off by the end" if found.cut_off else text
 
 
 def batches(doc: Measure) -> str:

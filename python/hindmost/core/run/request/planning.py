@@ -16,6 +16,7 @@ from hindmost.core.plan.batching import parse_batching
 from hindmost.core.plan.protocols import ENTRIES
 from hindmost.core.plan.schedules import parse_schedule
 from hindmost.core.plan.secrets import conceal
+from hindmost.core.plan.sessions import refuse_short_warmup
 from hindmost.core.plan.workload import workload_source
 from hindmost.core.run.request import OPTIONS, MeasureRequest, quick
 from hindmost.core.run.request.connecting import check_capture, endpoints_of, login_of, sources_of, tls_of
@@ -143,6 +144,7 @@ def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
     if replay is not None and plan.rate_per_s is not None:
         replay.refuse_shorter_than(plan.longest_run_s, plan.rate_per_s)
         plan = _end_with_trace(replay, plan)
+    refuse_short_warmup(plan)
     check_capture(plan, target)
     if plan.pacing == "spin" and places.shared:
         cpus = len(set(sum(places.clients, ())))

@@ -57,6 +57,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Reason]], ...] = (
     server.missing_replies,
     server.unreadable_replies,
     server.empty_replies,
+    server.cut_sessions,
     sample.precision,
     sample.samples,
     server.warmup,

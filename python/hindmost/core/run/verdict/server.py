@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from hindmost.core.run import limits
 from hindmost.core.run.connections import codes, connections, count_lost, describe_errors
 from hindmost.core.run.messages import EMPTY_HINT, messages
+from hindmost.core.run.sessions import LONGER, sessions
 from hindmost.core.run.standstill import standstills
 from hindmost.core.run.text import join_names, percent
 from hindmost.core.run.verdict.reason import SERVER_STALLED, Evidence, Reason
@@ -123,6 +124,21 @@ def empty_replies(e: Evidence) -> Iterator[Reason]:
         f"{percent(share)} of the replies had no message: the times of messages leave them out",
         EMPTY_HINT,
         values={"count": found.empty, "share": share},
+    )
+
+
+def cut_sessions(e: Evidence) -> Iterator[Reason]:
+    """The end of the measurement cut sessions off, so that their durations are unknown."""
+    found = sessions(e.runs)
+    if found is None or not found.cut_off or found.cut_off <= limits.CUT_SESSIONS * found.begun:
+        return
+    share = found.cut_off / found.begun
+    yield Reason(
+        "cut-sessions",
+        "note",
+        f"the end of the measurement cut off {percent(share)} of the sessions: they count as infinitely long",
+        LONGER,
+        values={"count": found.cut_off, "share": share},
     )
 
 

@@ -35,6 +35,7 @@ from hindmost.core.store.measure.runs import (
     Series,
     Stopping,
 )
+from hindmost.core.store.measure.sessions import Sessions
 
 __all__ = [
     "Alone",
@@ -80,6 +81,7 @@ __all__ = [
     "Saturation",
     "ScheduledGaps",
     "Series",
+    "Sessions",
     "SharesAt",
     "Stopping",
     "Throughput",

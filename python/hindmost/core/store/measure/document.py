@@ -16,6 +16,8 @@ Rules for the whole document:
   ``send_delay_us`` is their lateness beyond it.
 - ``messages``, ``first_message_us`` and ``message_gap_us`` exist with ``--stream``: the times from the
   scheduled time to the first message of a reply, and between consecutive messages of one reply.
+- ``sessions`` and ``session_us`` exist if requests form sessions: the time from the scheduled time of a
+  session's first request to its last reply, infinite for sessions that did not complete.
 """
 
 from typing import Any, Literal
@@ -41,6 +43,7 @@ from hindmost.core.store.measure.limits import Limit
 from hindmost.core.store.measure.messages import Messages
 from hindmost.core.store.measure.proof import Capture
 from hindmost.core.store.measure.runs import ExcludedRuns, Outstanding, OverRuns, Run, Series, Stopping
+from hindmost.core.store.measure.sessions import Sessions
 from hindmost.core.store.types import (
     Cause,
     Count,
@@ -128,6 +131,7 @@ class Measure(Document):
     held_us: Estimates | None = None
     first_message_us: Estimates | None = None
     message_gap_us: Estimates | None = None
+    session_us: Estimates | None = None
     ideal_send_delay_us: Estimates | None = None
     wire_us: Estimates | None
     overhead_us: Estimates | None = None
@@ -142,6 +146,7 @@ class Measure(Document):
     connections: Connections | None = None
     batches: Batches | None = None
     messages: Messages | None = None
+    sessions: Sessions | None = None
     endpoints: list[Endpoint] = msgspec.field(default_factory=list)
     runs: list[Run]
     excluded: ExcludedRuns | UnsetType = UNSET

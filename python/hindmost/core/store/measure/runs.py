@@ -109,6 +109,7 @@ class Run(Document):
     handshake_us: Values | None = None
     first_message_us: Values | None = None
     message_gap_us: Values | None = None
+    session_us: Values | None = None
     throughput: Throughput
     counts: Counts
     codes: dict[str, Code] = msgspec.field(default_factory=dict)
