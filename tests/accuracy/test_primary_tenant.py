@@ -136,7 +136,7 @@ def start_arms(folder: Path) -> Iterator[Arms]:
             "yarn.am.liveness-monitor.expiry-interval-ms": FORGOTTEN_MS,
         }
         # Hadoop's own work is not what is measured: it stays off the tenant's CPU, and yields to the client.
-        off_tenant = ["taskset", "-c", str(client), "nice", "-n", "19"]
+        off_tenant = ["taskset", "-c", str(client), "chrt", "--idle", "0"]
         cluster.prefix = off_tenant
         yarn = Yarn(cluster, 1, idle)
         cluster.prefix = []
