@@ -4,7 +4,7 @@ use hindmost_histogram::Histogram;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Counts of sessions that began in the first half of the measurement; each has the other half to end.
+/// Counts of sessions that began in the first half of the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct SessionCounts {
     /// All of them.

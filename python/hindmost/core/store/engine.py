@@ -389,8 +389,7 @@ class Window(Document):
 
 
 class SessionCounts(Document):
-    """Counts of sessions that began in the first half of the measurement; each has the other half to end.
-    """
+    """Counts of sessions that began in the first half of the measurement."""
 
     begun: Count
     completed: Count
