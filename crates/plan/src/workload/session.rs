@@ -92,7 +92,7 @@ impl Session {
 mod tests {
     use super::*;
 
-    fn session(think: serde_json::Value) -> Session {
+    fn session(think: impl Serialize) -> Session {
         serde_json::from_value(serde_json::json!({"think_s": think})).unwrap()
     }
 
@@ -100,12 +100,16 @@ mod tests {
         weights.iter().map(|&weight| WeightedKind { kind: "a".to_owned(), weight }).collect()
     }
 
+    fn milliseconds(session: &Session) -> [u64; 3] {
+        [0, 1, 2].map(|step| (1e3 * session.think_before(step)) as u64)
+    }
+
     #[test]
     fn the_first_request_has_no_think_time() {
-        let same = session(2.0.into());
-        assert_eq!([0, 1, 2].map(|step| same.think_before(step)), [0.0, 2.0, 2.0]);
-        let each = session(vec![0.5, 1.5].into());
-        assert_eq!([0, 1, 2].map(|step| each.think_before(step)), [0.0, 0.5, 1.5]);
+        let same = session(2.0);
+        assert_eq!(milliseconds(&same), [0, 2_000, 2_000]);
+        let each = session([0.5, 1.5]);
+        assert_eq!(milliseconds(&each), [0, 500, 1_500]);
         assert_eq!(each.law, ThinkLaw::Exponential);
     }
 
@@ -121,6 +125,6 @@ mod tests {
             let refused = session(think).check("workload.requests", &list(weights)).unwrap_err();
             assert_eq!(refused.field_and_value().0, field);
         }
-        assert_eq!(session(1.0.into()).check("workload.requests", &list(&[1.0, 1.0])), Ok(()));
+        assert_eq!(session(1.0).check("workload.requests", &list(&[1.0, 1.0])), Ok(()));
     }
 }

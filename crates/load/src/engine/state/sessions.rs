@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use hindmost_clock::Nanos;
+use hindmost_clock::{Nanos, Rate};
 use hindmost_histogram::Histogram;
 use hindmost_plan::{Plan, Session, ThinkLaw};
 use hindmost_random::Draws;
@@ -56,7 +56,7 @@ impl Sessions {
 
     /// Return the number of sessions whose memory is allocated beforehand: four times the expected number.
     fn room(plan: &Plan, think_ns: &[f64]) -> usize {
-        let per_s = plan.load.rate().map_or(0.0, |rate| rate.get()) / think_ns.len() as f64;
+        let per_s = plan.load.rate().map_or(0.0, Rate::get) / think_ns.len() as f64;
         let lasts_s = think_ns.iter().sum::<f64>() / 1e9 + plan.timeout_s;
         ((4.0 * per_s * lasts_s) as usize).min(ALLOCATED)
     }
