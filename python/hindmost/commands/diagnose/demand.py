@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import struct
 import time
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hindmost.commands.diagnose.netlink import open_link, tcp_sockets
+from hindmost.commands.diagnose.netlink import ESTABLISHED, open_link, tcp_sockets
 from hindmost.core.documents import read_kernel
-from hindmost.core.targets.procfs import listening_ports, process_tree
-
-_COUNT, _ESTABLISHED = struct.Struct("=I"), 1 << 1
-_DATA_SEGS_IN = 152
-"""Offset of ``tcpi_data_segs_in`` in ``struct tcp_info`` (``linux/tcp.h``, since Linux 4.6)."""
+from hindmost.core.targets.procfs import listening_ports, process_tree, socket_inodes
 
 MORE_WORK = 1.25
 """Ratio to normal CPU use from which extra work counts as a cause. Less can come from caches that a neighbour
@@ -68,15 +63,13 @@ class Requests:
         self.rates()
 
     def _read_counters(self) -> tuple[dict[int, int], int]:
-        mine = _own_sockets()
-        every = list(tcp_sockets(self._link, _ESTABLISHED))
+        mine = socket_inodes([os.getpid()])
+        every = list(tcp_sockets(self._link, ESTABLISHED))
         ours = {one.here for one in every if one.there in self._ports and one.inode in mine}
         received = {
-            one.cookie: _COUNT.unpack_from(one.info, _DATA_SEGS_IN)[0]
+            one.cookie: one.data_segments[0]
             for one in every
-            if one.here in self._ports
-            and one.there not in ours
-            and len(one.info) >= _DATA_SEGS_IN + _COUNT.size
+            if one.here in self._ports and one.there not in ours
         }
         return received, self._count_accepted()
 
@@ -102,14 +95,3 @@ class Requests:
     def close(self) -> None:
         """Close the socket to the kernel."""
         self._link.close()
-
-
-def _own_sockets() -> set[int]:
-    found = set()
-    with os.scandir("/proc/self/fd") as descriptors:
-        for one in descriptors:
-            with contextlib.suppress(OSError):
-                kind, _, inode = os.readlink(one.path).partition(":")  # noqa: PTH115
-                if kind == "socket":
-                    found.add(int(inode.strip("[]")))
-    return found

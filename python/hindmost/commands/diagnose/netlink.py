@@ -15,6 +15,10 @@ _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, _NLM_F_DUMP, _NETLINK_SOCK_DIAG = 20, 0x1,
 _CLONE_NEWNET = 0x40000000
 _TCP_REQUEST, _TCP_REPLY = struct.Struct("=BBBBI48x"), struct.Struct("=4xHH16x16s4xQ16xI")
 _INET_DIAG_INFO = 2
+ESTABLISHED = 1 << 1
+"""State of open connections (``include/net/tcp_states.h``)."""
+_SEGMENTS, _DATA_SEGS_IN = struct.Struct("=II"), 152
+"""``tcpi_data_segs_in`` and ``_out``, and their offset in ``struct tcp_info`` (since Linux 4.6)."""
 
 
 def open_link(pid: int | None = None) -> socket.socket:
@@ -74,6 +78,14 @@ class TcpSocket:
     """Remote address."""
     info: bytes
     """``struct tcp_info``, if requested."""
+
+    @property
+    def data_segments(self) -> tuple[int, int]:
+        """Segments with data, received and sent; 0 if unknown."""
+        if len(self.info) < _DATA_SEGS_IN + _SEGMENTS.size:
+            return 0, 0
+        received, sent = _SEGMENTS.unpack_from(self.info, _DATA_SEGS_IN)
+        return received, sent
 
 
 def tcp_sockets(link: socket.socket, states: int) -> Iterator[TcpSocket]:

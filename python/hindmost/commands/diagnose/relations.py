@@ -21,7 +21,7 @@ from pathlib import Path
 
 from hindmost.commands.diagnose.netlink import attributes, dump_sockets, open_link, tcp_sockets
 from hindmost.core.documents import read_kernel
-from hindmost.core.targets.procfs import decode_hex_address, listening_ports
+from hindmost.core.targets.procfs import decode_hex_address, listening_ports, socket_inodes
 
 PROC = Path("/proc")
 SHORT_S = 0.5
@@ -158,19 +158,14 @@ def _used_ports(own: list[int], ports: set[int], proc: Path) -> set[int]:
     with contextlib.ExitStack() as stack:
         links = [stack.enter_context(open_link(pid)) for pid in _one_each(own, proc)]
         while links and time.monotonic() < until:
-            held: set[str] = set()
-            for pid in own:
-                with contextlib.suppress(OSError):
-                    for name in os.listdir(proc / str(pid) / "fd"):  # noqa: PTH208
-                        with contextlib.suppress(OSError):
-                            held.add(os.readlink(proc / str(pid) / "fd" / name))  # noqa: PTH115
+            held = socket_inodes(own)
             for link in links:
                 with contextlib.suppress(OSError):
                     # A busy host has tens of thousands of closed sockets, which no process owns.
                     found |= {
                         one.there
                         for one in tcp_sockets(link, _HELD)
-                        if one.here not in ports and f"socket:[{one.inode}]" in held
+                        if one.here not in ports and one.inode in held
                     }
             time.sleep(SHORT_S / 500)
     return found

@@ -10,8 +10,6 @@ A backend explains an anomaly if requests wait for it longer than they once took
 
 from __future__ import annotations
 
-import os
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -20,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hindmost.commands.diagnose.netlink import TcpSocket, open_link, tcp_sockets
+from hindmost.commands.diagnose.netlink import ESTABLISHED, TcpSocket, open_link, tcp_sockets
 from hindmost.core.notes import Note
 from hindmost.core.plan.units import format_us
-from hindmost.core.targets.procfs import listening_ports, process_tree
+from hindmost.core.targets.procfs import listening_ports, process_tree, socket_inodes
 
 if TYPE_CHECKING:
     from hindmost.commands.diagnose.windows import Windows
@@ -34,13 +32,8 @@ EXPLAINED = 0.5
 LEAST_CALLS, MOST_WAIT = 0.5, 1.2
 """Calls per request, and wait per call over a request's latency: outside these, the calls belong to no
 request, as those of a worker that waits for jobs."""
-_ESTABLISHED = 1 << 1
-_SEGMENTS = struct.Struct("=II")
-_DATA_SEGS_IN = 152
-"""Offset of ``tcpi_data_segs_in``, which ``tcpi_data_segs_out`` follows, in ``struct tcp_info``."""
-
-
 Backend = tuple[str, int]
+"""Address and port."""
 
 
 @dataclass(slots=True)
@@ -69,7 +62,7 @@ class Waits:
         self.samples += 1
         seen = {}
         for one in connections:
-            received, sent = _segments(one.info)
+            received, sent = one.data_segments
             before = self._seen.get(one.cookie, (0, 0, False))
             replied = received > before[0]
             waits = before[2] + (sent - before[1]) - (received - before[0]) > 0
@@ -91,13 +84,6 @@ class Waits:
         return backend, known[backend] / self.samples
 
 
-def _segments(info: bytes) -> tuple[int, int]:
-    if len(info) < _DATA_SEGS_IN + _SEGMENTS.size:
-        return 0, 0
-    received, sent = _SEGMENTS.unpack_from(info, _DATA_SEGS_IN)
-    return received, sent
-
-
 def find_slow_upstream(pid: int, windows: Windows, normal_us: float, look_s: float = LOOK_S) -> Note | None:
     """Return the backend whose slowness explains the anomaly, if there is one; None if none is shown to.
 
@@ -116,22 +102,22 @@ def find_slow_upstream(pid: int, windows: Windows, normal_us: float, look_s: flo
     with open_link(pid) as link:
 
         def sample() -> None:
-            inodes = _inodes(own)
+            inodes = socket_inodes(own)
             waits.add(
                 one
-                for one in tcp_sockets(link, _ESTABLISHED)
+                for one in tcp_sockets(link, ESTABLISHED)
                 if one.inode in inodes and ports.isdisjoint((one.here, one.there))
             )
 
-        latencies_us, requests = _look(windows, look_s, sample)
-    found = waits.slowest(max(1.0, LEAST_CALLS * requests))
+        latencies_us, per_s = _look(windows, look_s, sample)
+    found = waits.slowest(max(1.0, LEAST_CALLS * per_s * look_s))
     if found is None or not latencies_us:
         return None
     (peer, port), waiting = found
     now_us = float(np.mean(latencies_us))
     # The usual mean, if the distribution has kept its shape.
     usual_us = normal_us * now_us / float(np.quantile(latencies_us, windows.quantile))
-    wait_us = 1e6 * waiting * look_s / requests
+    wait_us = 1e6 * waiting / per_s
     if not usual_us + EXPLAINED * (now_us - usual_us) <= wait_us <= MOST_WAIT * now_us:
         return None
     wait_us = min(wait_us, now_us)
@@ -144,23 +130,11 @@ def find_slow_upstream(pid: int, windows: Windows, normal_us: float, look_s: flo
 
 
 def _look(windows: Windows, seconds: float, sample: Callable[[], None]) -> tuple[list[float], float]:
-    """Sample for `seconds`; return the probe's latencies, µs, and the number of all requests."""
+    """Sample for `seconds`; return the probe's latencies, µs, and the rate of all requests, per second."""
     if windows.requests is not None:
         windows.requests.rates()
     begun = time.monotonic()
     latencies_us = windows.watch_probe(seconds, sample)
     took_s = time.monotonic() - begun
     others = 0.0 if windows.requests is None else float(windows.requests.rates()[0])
-    return latencies_us, others * took_s + len(latencies_us)
-
-
-def _inodes(pids: Iterable[int]) -> set[int]:
-    found = set()
-    for pid in pids:
-        try:
-            with os.scandir(f"/proc/{pid}/fd") as descriptors:
-                links = [os.readlink(one.path) for one in descriptors]  # noqa: PTH115
-        except OSError:  # it has ended, or has closed one meanwhile
-            continue
-        found |= {int(link[8:-1]) for link in links if link.startswith("socket:[")}
-    return found
+    return latencies_us, others + len(latencies_us) / took_s

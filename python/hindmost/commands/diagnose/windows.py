@@ -29,6 +29,7 @@ MOST_SILENT = 3
 """Consecutive windows without any reply after which the application counts as dead."""
 PAUSE_S = 0.01
 SAMPLE_S = 0.002
+"""Time between two samples of the application's connections, s. A shorter wait is not seen."""
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -33,9 +34,11 @@ from hindmost.core.store.engine import ClientResult
 from hindmost.core.store.engine import Counts as ClientCounts
 from hindmost.core.store.manifest import RunRecord
 from hindmost.core.store.measure import Arrivals
-from hindmost.core.store.types import Counts, Reason
+from hindmost.core.store.types import Counts, Document, Reason
 from hindmost.stats import RunInterval, run_interval, run_value, sections_allowed, within_variance
 from hindmost.stats.runs.aggregate import Aggregate
+
+_Document = TypeVar("_Document", bound=Document)
 
 Values = dict[str, float]
 SECTIONS = 10
@@ -204,7 +207,14 @@ def _counts(clients: Sequence[ClientReading], kind: str | None) -> Counts:
 
 def add_counts(parts: Sequence[Counts] | Sequence[ClientCounts]) -> Counts:
     """Add up the counts of several clients, kinds or runs."""
-    return Counts(**{name: sum(getattr(one, name) for one in parts) for name in Counts.__struct_fields__})
+    return add_up(Counts, parts) or Counts(**dict.fromkeys(Counts.__struct_fields__, 0))
+
+
+def add_up(kind: type[_Document], parts: Iterable[object]) -> _Document | None:
+    """Add up documents of counts, without those that are missing; None if all are."""
+    known = [part for part in parts if part]
+    names = kind.__struct_fields__
+    return kind(**{name: sum(getattr(part, name) for part in known) for name in names}) if known else None
 
 
 def _client(reading: ClientReading, plan: MeasurePlan) -> ClientFigures:

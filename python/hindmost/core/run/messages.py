@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hindmost.core.run.figures import RunFigures
+from hindmost.core.run.figures import RunFigures, add_up
 from hindmost.core.store.measure import Messages
 
 EMPTY_HINT = 'request a stream, as by `"stream": true` in the body of a request to a model server'
@@ -17,11 +17,4 @@ def messages(runs: Iterable[RunFigures]) -> Messages | None:
     >>> messages([]) is None
     True
     """
-    parts = [part for run in runs for client in run.clients if (part := client.result.messages)]
-    if not parts:
-        return None
-    return Messages(
-        replies=sum(part.replies for part in parts),
-        messages=sum(part.messages for part in parts),
-        empty=sum(part.empty for part in parts),
-    )
+    return add_up(Messages, (client.result.messages for run in runs for client in run.clients))

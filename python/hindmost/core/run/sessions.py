@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hindmost.core.run.figures import RunFigures
+from hindmost.core.run.figures import RunFigures, add_up
 from hindmost.core.store.measure import Sessions
 
 LONGER = "a longer --duration"
@@ -17,12 +17,4 @@ def sessions(runs: Iterable[RunFigures]) -> Sessions | None:
     >>> sessions([]) is None
     True
     """
-    parts = [part for run in runs for client in run.clients if (part := client.result.sessions)]
-    if not parts:
-        return None
-    return Sessions(
-        begun=sum(part.begun for part in parts),
-        completed=sum(part.completed for part in parts),
-        failed=sum(part.failed for part in parts),
-        cut_off=sum(part.cut_off for part in parts),
-    )
+    return add_up(Sessions, (client.result.sessions for run in runs for client in run.clients))

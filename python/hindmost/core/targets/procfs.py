@@ -128,6 +128,19 @@ def listening_ports(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int
     return sorted({split_address(address)[1] for address in listening_addresses(pids, proc)})
 
 
+def socket_inodes(pids: Iterable[int]) -> set[int]:
+    """Return the inodes of the sockets that these processes hold; some may be closed meanwhile."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
+            for one in descriptors:
+                with contextlib.suppress(OSError):
+                    kind, _, inode = os.readlink(one.path).partition(":")  # noqa: PTH115
+                    if kind == "socket":
+                        found.add(int(inode.strip("[]")))
+    return found
+
+
 def is_local(host: str) -> bool:
     """Whether `host` (an IP address) belongs to this machine: the kernel lets us bind to it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

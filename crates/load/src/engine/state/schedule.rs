@@ -26,16 +26,16 @@ pub struct Schedule {
     pub shards: Shards,
     pub next_scheduled: Nanos,
     pub outstanding: u64,
-    sessions: Option<Box<Following>>,
+    sessions: Option<Box<SessionSchedule>>,
 }
 
 /// Sessions, and the next one to begin.
-struct Following {
+struct SessionSchedule {
     sessions: Sessions,
     /// The first request of the next session, and its scheduled time.
     arrival: (Request, Nanos),
-    /// Whether `Schedule::next` is a further request of a session that has begun.
-    is_further: bool,
+    /// Whether `Schedule::next` is a follow-up request of a session that has begun.
+    is_follow_up: bool,
 }
 
 impl Schedule {
@@ -55,7 +55,7 @@ impl Schedule {
             outstanding: 0,
             sessions: Sessions::of(plan).map(|sessions| {
                 let arrival = (Request { kind: Kind::GET, item: 0, value_bytes: 0 }, Nanos::MAX);
-                Box::new(Following { sessions, arrival, is_further: false })
+                Box::new(SessionSchedule { sessions, arrival, is_follow_up: false })
             }),
         }
     }
@@ -81,18 +81,18 @@ impl Schedule {
     #[inline]
     pub fn draw(&mut self) {
         if self.sessions.is_some() {
-            return self.leave_request();
+            return self.draw_in_sessions();
         }
         self.next = self.requests.draw();
         self.endpoint = self.shards.next(self.next.item);
         self.next_scheduled = self.timeline.start.saturating_add(self.arrivals.next_scheduled());
     }
 
-    /// Replace the present request of a session, which was handled.
+    /// Replace the present request, which was handled, by the next one of all sessions.
     #[cold]
-    fn leave_request(&mut self) {
+    fn draw_in_sessions(&mut self) {
         let Some(following) = &mut self.sessions else { return };
-        if following.is_further {
+        if following.is_follow_up {
             following.sessions.take_due();
             self.choose();
         } else {
@@ -111,11 +111,11 @@ impl Schedule {
         self.choose();
     }
 
-    /// Choose the next request: the next session's first one, or a further one that is due before it.
+    /// Choose the next request: the next session's first one, or a follow-up request that is due before it.
     fn choose(&mut self) {
         let Some(following) = &mut self.sessions else { return };
         let due = following.sessions.first_due().filter(|&(due, _)| due < following.arrival.1);
-        following.is_further = due.is_some();
+        following.is_follow_up = due.is_some();
         (self.next, self.next_scheduled) = match due {
             Some((due, item)) => (self.requests.listed(item), due),
             None => following.arrival,

@@ -5,7 +5,7 @@
 //!                           `── error, timeout or no reply: failed
 //! ```
 //!
-//! The load is open in sessions: they arrive whether or not earlier ones are answered. Each further request is
+//! The load is open in sessions: they arrive whether or not earlier ones are answered. Each follow-up request is
 //! scheduled one think time after the reply before it, and its latency counts from that time.
 
 use std::cmp::Reverse;
@@ -30,7 +30,7 @@ pub struct Sessions {
     /// Mean think time before each request, in nanoseconds.
     think_ns: Vec<f64>,
     law: ThinkLaw,
-    /// Further requests by due time.
+    /// Follow-up requests by due time.
     due: BinaryHeap<Reverse<(u64, u32)>>,
     /// Scheduled time of the first request of each session.
     begun: HashMap<u32, u64>,
@@ -40,9 +40,8 @@ pub struct Sessions {
 impl Sessions {
     /// Create the sessions of a plan with `connections` connections; `None` if its requests form none.
     pub fn of(plan: &Plan) -> Option<Self> {
-        let session: &Session = plan.workload.session()?;
-        let length = plan.workload.requests_per_arrival() as usize;
-        let think_ns: Vec<f64> = (0..length).map(|step| 1e9 * session.think_before(step)).collect();
+        let session = plan.workload.session()?;
+        let think_ns = Self::think_times(plan, session);
         let room = Self::room(plan, &think_ns);
         Some(Self {
             seed: plan.seed,
@@ -52,6 +51,12 @@ impl Sessions {
             begun: HashMap::with_capacity(room),
             record: SessionRecord::default(),
         })
+    }
+
+    /// Return the mean think time before each request of a session, in nanoseconds.
+    fn think_times(plan: &Plan, session: &Session) -> Vec<f64> {
+        let length = plan.workload.requests_per_arrival() as usize;
+        (0..length).map(|step| 1e9 * session.think_before(step)).collect()
     }
 
     /// Return the number of sessions whose memory is allocated beforehand: four times the expected number.
@@ -64,7 +69,9 @@ impl Sessions {
     /// Return the memory of the sessions of one worker, in bytes.
     pub fn bytes(plan: &Plan) -> usize {
         let each = size_of::<(u64, u32)>() + 2 * size_of::<(u32, u64)>();
-        Self::of(plan).map_or(0, |sessions| Histogram::BYTES + each * Self::room(plan, &sessions.think_ns))
+        plan.workload.session().map_or(0, |session| {
+            Histogram::BYTES + each * Self::room(plan, &Self::think_times(plan, session))
+        })
     }
 
     fn length(&self) -> u32 {
@@ -99,12 +106,12 @@ impl Sessions {
         }
     }
 
-    /// Return the due time and number of the first further request.
+    /// Return the due time and number of the first follow-up request.
     pub fn first_due(&self) -> Option<(Nanos, u32)> {
         self.due.peek().map(|&Reverse((due, item))| (Nanos(due), item))
     }
 
-    /// Remove the first further request, which is being sent.
+    /// Remove the first follow-up request, which is being sent.
     pub fn take_due(&mut self) {
         self.due.pop();
     }
